@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -19,27 +20,28 @@ import (
 func newExport(a *app) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
-		Use:   "export DIR --format csv|jsonl|parquet",
+		Use:   "export DIR --format csv|jsonl|parquet|arrow|json",
 		Short: "Write a graph to files that load reads back",
-		Long: `Write one state of a graph to the new directory DIR, while others write: CSV with neo4j-admin's headers, or JSON lines or Parquet
-with a mapping. graphctl load DIR makes an equal graph of it; DIR/schema.cypher holds the statements, one a line, that create
+		Long: `Write one state of a graph to the new directory DIR, while others write: CSV with neo4j-admin's headers, or JSON lines, Parquet or
+Arrow with a mapping, or one file of APOC's JSON lines with a mapping. graphctl load DIR makes an equal graph of it; DIR/schema.cypher holds the statements, one a line, that create
 its indexes, constraints and TTLs.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, ok := exportFormats[format]; !ok {
-				return cli.Usagef("--format %s: must be csv, jsonl or parquet", format)
+				return cli.Usagef("--format %s: must be csv, jsonl, parquet, arrow or json", format)
 			}
 			return a.export(cmd.Context(), cmd.OutOrStdout(), args[0], format)
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "csv", "csv, jsonl or parquet")
+	cmd.Flags().StringVar(&format, "format", "csv", "csv, jsonl, parquet, arrow or json")
 	return cmd
 }
 
 // exportWriter writes the records of one file.
 type exportWriter interface {
-	// write writes a vertex with id ids[0], or an edge from ids[0] to ids[1]; absent properties are nil.
-	write(ids []int64, props []*pb.Value) error
+	// write writes a vertex with id ids[0], or an edge from ids[0] to ids[1]; absent properties are nil. ends are lists of the labels of the
+	// edge's ends, if the format takes them.
+	write(ids []int64, props, ends []*pb.Value) error
 	// pending is the approximate number of bytes buffered until flush.
 	pending() int
 	flush() error
@@ -53,12 +55,16 @@ type exportFormat struct {
 	// refuse returns an error if the format cannot represent a file.
 	refuse func(f *exportFile) error
 	open   func(w io.Writer, f *exportFile) (exportWriter, error)
+	file   string // the one file of all records, or ""
+	ends   bool   // edges have the labels of their ends
 }
 
 var exportFormats = map[string]exportFormat{
-	"csv":     {"csv", false, refuseCSV, newCSVExport},
-	"jsonl":   {"jsonl", true, refuseKeys, newJSONExport},
-	"parquet": {"parquet", true, refuseParquet, newParquetExport},
+	"csv":     {ext: "csv", refuse: refuseCSV, open: newCSVExport},
+	"jsonl":   {ext: "jsonl", mapping: true, refuse: refuseKeys, open: newJSONExport},
+	"parquet": {ext: "parquet", mapping: true, refuse: refuseColumns, open: newParquetExport},
+	"arrow":   {ext: "arrow", mapping: true, refuse: refuseColumns, open: newArrowExport},
+	"json":    {ext: "apoc", mapping: true, refuse: refuseAPOC, open: newAPOCExport, file: "graph.json", ends: true},
 }
 
 // exportFile is one file: vertices with the same labels, or edges of one type, with properties of the same types.
@@ -66,6 +72,7 @@ type exportFile struct {
 	name    string
 	shape   *exportShape
 	columns []exportColumn
+	number  *uint64 // of the edge that is written, from 1
 	file    *os.File
 	w       exportWriter
 }
@@ -82,6 +89,8 @@ type exporter struct {
 	vertex map[string]*exportShape // by labels
 	edge   map[string]*exportShape // by type
 	files  []*exportFile
+	one    *os.File // of all records, or nil
+	out    *bufio.Writer
 	// State of the current pass.
 	waiting         int
 	vertices, edges uint64
@@ -90,6 +99,7 @@ type exporter struct {
 const (
 	exportVertices = "MATCH (n) RETURN id(n) AS id, labels(n) AS labels, properties(n) AS properties"
 	exportEdges    = "MATCH (a)-[r]->(b) RETURN id(a) AS source, id(b) AS target, type(r) AS type, properties(r) AS properties"
+	exportEnds     = exportEdges + ", labels(a) AS sourceLabels, labels(b) AS targetLabels"
 )
 
 // export writes a graph to a new directory.
@@ -121,9 +131,13 @@ func (a *app) export(ctx context.Context, out io.Writer, dir, format string) (er
 	if err := a.writeSchema(ctx, filepath.Join(tmp, "schema.cypher")); err != nil {
 		return err
 	}
+	edges := exportEdges
+	if e.format.ends {
+		edges = exportEnds
+	}
 	for _, pass := range []struct{ vertex, edge func([]*pb.Value) error }{{e.noteVertex, e.noteEdge}, {e.writeVertex, e.writeEdge}} {
 		e.vertices, e.edges = 0, 0
-		if err := errors.Join(a.eachRow(exportVertices, pass.vertex), a.eachRow(exportEdges, pass.edge)); err != nil {
+		if err := errors.Join(a.eachRow(exportVertices, pass.vertex), a.eachRow(edges, pass.edge)); err != nil {
 			return err
 		}
 		e.settle()
@@ -139,7 +153,11 @@ func (a *app) export(ctx context.Context, out io.Writer, dir, format string) (er
 	if err := errors.Join(os.Chmod(tmp, 0o755), os.Rename(tmp, dir)); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "exported %d vertices and %d edges to %d files in %s\n", e.vertices, e.edges, len(e.files), dir)
+	files := len(e.files)
+	if e.format.file != "" {
+		files = 1
+	}
+	fmt.Fprintf(out, "exported %d vertices and %d edges to %d files in %s\n", e.vertices, e.edges, files, dir)
 	return nil
 }
 
@@ -243,16 +261,16 @@ func (e *exporter) settle() {
 
 func (e *exporter) writeVertex(cells []*pb.Value) error {
 	e.vertices++
-	return e.write(e.vertexShape(cells), []int64{cells[0].GetInteger()}, cells[2])
+	return e.write(e.vertexShape(cells), []int64{cells[0].GetInteger()}, cells[2], nil)
 }
 
 func (e *exporter) writeEdge(cells []*pb.Value) error {
 	e.edges++
-	return e.write(e.edgeShape(cells), []int64{cells[0].GetInteger(), cells[1].GetInteger()}, cells[3])
+	return e.write(e.edgeShape(cells), []int64{cells[0].GetInteger(), cells[1].GetInteger()}, cells[3], cells[4:])
 }
 
 // write writes a record to its file.
-func (e *exporter) write(s *exportShape, ids []int64, props *pb.Value) error {
+func (e *exporter) write(s *exportShape, ids []int64, props *pb.Value, ends []*pb.Value) error {
 	row := make([]*pb.Value, len(s.names))
 	for _, p := range props.GetMap().GetEntries() {
 		if i, ok := slices.BinarySearch(s.names, p.GetKey()); ok {
@@ -269,7 +287,7 @@ func (e *exporter) write(s *exportShape, ids []int64, props *pb.Value) error {
 		s.files[string(key)] = f
 	}
 	before := f.w.pending()
-	if err := f.w.write(ids, row); err != nil {
+	if err := f.w.write(ids, row, ends); err != nil {
 		return err
 	}
 	if e.waiting += f.w.pending() - before; e.waiting > exportBuffer {
@@ -289,7 +307,7 @@ func (e *exporter) spill() error {
 
 // open creates the file of a record.
 func (e *exporter) open(s *exportShape, row []*pb.Value) (*exportFile, error) {
-	f := &exportFile{shape: s, columns: s.columns(row)}
+	f := &exportFile{shape: s, columns: s.columns(row), number: &e.edges}
 	kind, names := "vertices", strings.Join(s.labels, "-")
 	if f.isEdges() {
 		kind, names = "edges", s.typ
@@ -299,15 +317,29 @@ func (e *exporter) open(s *exportShape, row []*pb.Value) (*exportFile, error) {
 	if err := e.format.refuse(f); err != nil {
 		return nil, fmt.Errorf("export: %w", err)
 	}
-	var err error
-	if f.file, err = os.Create(filepath.Join(e.dir, f.name)); err != nil {
+	w, err := e.create(f)
+	if err != nil {
 		return nil, err
 	}
-	if f.w, err = e.format.open(f.file, f); err != nil {
+	if f.w, err = e.format.open(w, f); err != nil {
 		return nil, errors.Join(err, f.file.Close())
 	}
 	e.files = append(e.files, f)
 	return f, nil
+}
+
+// create opens the file of its own that a file has, or the one for all records.
+func (e *exporter) create(f *exportFile) (w io.Writer, err error) {
+	if e.format.file == "" {
+		f.file, err = os.Create(filepath.Join(e.dir, f.name))
+		return f.file, err
+	}
+	f.name = e.format.file
+	if e.one == nil {
+		e.one, err = os.Create(filepath.Join(e.dir, f.name))
+		e.out = bufio.NewWriterSize(e.one, 1<<16)
+	}
+	return e.out, err
 }
 
 // fileName converts a label to a part of a file name.
@@ -329,6 +361,10 @@ func (e *exporter) close() error {
 			errs = append(errs, f.w.close(), f.file.Sync(), f.file.Close())
 			f.file = nil
 		}
+	}
+	if e.one != nil {
+		errs = append(errs, e.out.Flush(), e.one.Sync(), e.one.Close())
+		e.one = nil
 	}
 	return errors.Join(errs...)
 }

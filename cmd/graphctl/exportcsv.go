@@ -74,7 +74,7 @@ func refuseCSV(f *exportFile) error {
 	return nil
 }
 
-func (c *csvExport) write(ids []int64, props []*pb.Value) error {
+func (c *csvExport) write(ids []int64, props, _ []*pb.Value) error {
 	line := c.line[:0]
 	for i, id := range ids {
 		if i > 0 {

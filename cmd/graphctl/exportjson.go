@@ -45,7 +45,7 @@ func newJSONExport(w io.Writer, f *exportFile) (exportWriter, error) {
 	return j, nil
 }
 
-func (j *jsonExport) write(ids []int64, props []*pb.Value) error {
+func (j *jsonExport) write(ids []int64, props, _ []*pb.Value) error {
 	line := append(j.line[:0], '{')
 	for i, id := range ids {
 		if i > 0 {

@@ -31,6 +31,7 @@ type (
 		ID         string                  `yaml:"id"`
 		IDSpace    string                  `yaml:"idSpace"`
 		IDType     string                  `yaml:"idType"`
+		Where      map[string][]string     `yaml:"where,omitempty"`
 		Properties map[string]mappingValue `yaml:"properties"`
 	}
 	mappingEdges struct {
@@ -38,6 +39,7 @@ type (
 		Action     string                  `yaml:"action"`
 		From       mappingEnd              `yaml:"from,flow"`
 		To         mappingEnd              `yaml:"to,flow"`
+		Where      map[string][]string     `yaml:"where,omitempty"`
 		Properties map[string]mappingValue `yaml:"properties"`
 	}
 	mappingEnd struct {
@@ -53,25 +55,33 @@ type (
 func (e *exporter) writeMapping() error {
 	m := mappingFile{Version: 1}
 	for _, f := range e.files {
-		in := mappingInput{Path: f.name, Format: e.format.ext}
-		props := map[string]mappingValue{}
-		for _, c := range f.columns {
-			props[c.name] = mappingValue{c.typ.String()}
-		}
-		if f.isEdges() {
-			in.Edges = []mappingEdges{{
-				Type: f.shape.typ, Action: "insert", From: mappingEnd{exportSource, exportSpace}, To: mappingEnd{exportTarget, exportSpace}, Properties: props,
-			}}
-		} else {
-			in.Vertices = []mappingVertices{{Labels: append([]string{}, f.shape.labels...), ID: exportID, IDSpace: exportSpace, IDType: "long", Properties: props}}
-		}
-		m.Inputs = append(m.Inputs, in)
+		m.Inputs = append(m.Inputs, f.input(e.format.ext, func(c exportColumn) string { return c.typ.String() }))
+	}
+	if e.format.file != "" {
+		m.Inputs = e.graphInputs()
 	}
 	text, err := yaml.Marshal(m)
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(e.dir, cli.MappingName), text, 0o666)
+}
+
+// input is the mapping of a file.
+func (f *exportFile) input(format string, typeOf func(c exportColumn) string) mappingInput {
+	in := mappingInput{Path: f.name, Format: format}
+	props := map[string]mappingValue{}
+	for _, c := range f.columns {
+		props[c.name] = mappingValue{typeOf(c)}
+	}
+	if f.isEdges() {
+		in.Edges = []mappingEdges{{
+			Type: f.shape.typ, Action: "insert", From: mappingEnd{exportSource, exportSpace}, To: mappingEnd{exportTarget, exportSpace}, Properties: props,
+		}}
+	} else {
+		in.Vertices = []mappingVertices{{Labels: append([]string{}, f.shape.labels...), ID: exportID, IDSpace: exportSpace, IDType: "long", Properties: props}}
+	}
+	return in
 }
 
 // writeSchema writes the statements that create the graph's indexes, constraints and TTLs, one per line, each ending with a semicolon.

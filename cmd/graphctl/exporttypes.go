@@ -121,11 +121,14 @@ type exportProp struct {
 	bare  bool   // some lists are empty, so their type is unknown
 	// tricky has a bit for each list type with values that are ambiguous when joined by semicolons.
 	tricky uint64
+	// unbounded says that floats are among the values that JSON has no numbers for: NaN and the infinities.
+	unbounded bool
 }
 
 // note records the type of a value.
 func (p *exportProp) note(v *pb.Value) error {
 	l := v.GetList()
+	p.unbounded = p.unbounded || isUnbounded(v) || slices.ContainsFunc(l.GetValues(), isUnbounded)
 	if l == nil {
 		t, ok := scalarType(v)
 		if !ok {
@@ -149,6 +152,9 @@ func (p *exportProp) note(v *pb.Value) error {
 	}
 	return nil
 }
+
+// isUnbounded reports whether a value is NaN or an infinity.
+func isUnbounded(v *pb.Value) bool { return v.GetFloat()-v.GetFloat() != 0 }
 
 // joinable reports whether joined strings can be split again.
 func joinable(l []*pb.Value) bool {

@@ -19,9 +19,11 @@ func newLoad(a *app) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "load MAPPING.yaml | DIR | FILES… | bolt://HOST:PORT",
-		Short: "Load files, by a mapping or CSV with neo4j-admin headers, or a running Neo4j or Memgraph",
+		Short: "Load files, by a mapping or CSV with neo4j-admin headers, scripts of statements, or a running Neo4j or Memgraph",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
+			case slices.ContainsFunc(args, isScript):
+				return loadScripts(a, cmd, args)
 			case slices.ContainsFunc(args, loader.IsDatabase) && (offline || propose):
 				return cli.Usagef("a running database is copied through a server: without --offline and --init")
 			case propose:

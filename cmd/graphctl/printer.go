@@ -34,6 +34,7 @@ type printer struct {
 	keys   []string // fields as JSON
 	table  [][]string
 	widths []int
+	each   func(cells []*pb.Value) error // takes the rows instead, or is nil
 	count  int
 	more   string // how to see further rows, or "" if there are none
 	color  bool   // tables have styles
@@ -63,6 +64,11 @@ func newRowPrinter(form string, w io.Writer) (*printer, error) {
 		return nil, cli.Usagef("--output %s: is binary; redirect it to a file or a pipe", form)
 	}
 	return &printer{form: form, w: bufio.NewWriterSize(w, 64<<10), start: time.Now()}, nil
+}
+
+// eachRow has f take the rows instead of printing them.
+func eachRow(f func(cells []*pb.Value) error) *printer {
+	return &printer{each: f, w: bufio.NewWriter(io.Discard)}
 }
 
 func (p *printer) begin(fields []string) {
@@ -127,6 +133,9 @@ func cell(c *pb.Column, i int) *pb.Value {
 
 func (p *printer) row(cells []*pb.Value) error {
 	p.count++
+	if p.each != nil {
+		return p.each(cells)
+	}
 	switch p.form {
 	case "json", "ndjson":
 		var line []byte

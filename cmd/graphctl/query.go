@@ -32,6 +32,7 @@ type queryFlags struct {
 	timing  bool                 // tables end with the time of the statement
 	answers int                  // statements that have returned rows
 	set     map[string]*pb.Value // parameters set by :param, which override the flags
+	total   *scriptTotal         // of a load, which shows no rows, or nil
 }
 
 func (q *queryFlags) add(cmd *cobra.Command) {
@@ -95,6 +96,9 @@ func (a *app) inOrder(err error) error {
 
 // query runs one statement and prints its rows.
 func (a *app) query(cmd *cobra.Command, q *queryFlags, text string) error {
+	if q.total != nil {
+		return q.total.run(a, cmd, q, text)
+	}
 	if binary(q.output) && q.answers > 0 {
 		return cli.Usagef("--output %s: holds the rows of one statement, and another one follows", q.output)
 	}
@@ -317,9 +321,13 @@ func decodeJSON(dec *json.Decoder) (*pb.Value, error) {
 }
 
 func printCounters(w io.Writer, c *pb.Counters) {
-	if !c.GetContainsUpdates() {
-		return
+	if c.GetContainsUpdates() {
+		fmt.Fprintln(w, countersText(c))
 	}
+}
+
+// countersText lists what statements have changed.
+func countersText(c *pb.Counters) string {
 	var parts []string
 	for _, x := range []struct {
 		n    uint64
@@ -341,5 +349,5 @@ func printCounters(w io.Writer, c *pb.Counters) {
 			parts = append(parts, fmt.Sprintf("%d %s", x.n, x.what))
 		}
 	}
-	fmt.Fprintln(w, strings.Join(parts, ", "))
+	return strings.Join(parts, ", ")
 }

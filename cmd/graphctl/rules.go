@@ -149,7 +149,7 @@ func (a *app) fileRules(file, text, graphName string) (all []rules.Rule, err err
 	}
 	a.script = file
 	for _, a.step = range steps {
-		of, err := a.stepRules(graphName)
+		of, err := stepRules(a.step.Text, graphName, a.graph)
 		if err != nil {
 			if g := graph.AsError(err); g.Pos.Line > 0 {
 				a.step = shell.Step{At: a.inStep(g.Pos)}
@@ -162,9 +162,9 @@ func (a *app) fileRules(file, text, graphName string) (all []rules.Rule, err err
 	return all, nil
 }
 
-// stepRules returns the rules of the statement at hand.
-func (a *app) stepRules(graphName string) ([]rules.Rule, error) {
-	c, err := cypher.ParseRules(a.step.Text)
+// stepRules returns the rules of a statement for a graph, which the client has asked for by a name.
+func stepRules(text, graphName, asked string) ([]rules.Rule, error) {
+	c, err := cypher.ParseRules(text)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +177,7 @@ func (a *app) stepRules(graphName string) ([]rules.Rule, error) {
 		return nil, err
 	case c.Revoke:
 		return nil, errors.New("a file has the rules that a graph is to have; others are revoked")
-	case on != "" && on != graphName && on != a.graph:
+	case on != "" && on != graphName && on != asked:
 		return nil, fmt.Errorf("the statement is about the graph %s, not %s (--graph)", on, graphName)
 	case named(false) && named(true):
 		return nil, errors.New("a file says NODES or RELATIONSHIPS before names, which ELEMENTS leaves open")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"os"
 	"path/filepath"
@@ -75,6 +76,62 @@ func TestScripts(t *testing.T) {
 	require.Equal(t, cli.Failed, code)
 	out, _, _ = ctl(a.address, "", "query", "-o", "csv", "MATCH (n:Lost) RETURN count(n) AS n")
 	require.Equal(t, "n\n0\n", out)
+}
+
+// A load runs scripts in order, sums what is committed, and shows no rows.
+func TestLoadScript(t *testing.T) {
+	a, _ := serve(t)
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		name = filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+		return name
+	}
+	first := file("a.cypher", `// as APOC and guides write
+:begin
+CREATE (:A {k: 1}), (:A {k: 2});
+:commit
+:begin
+CREATE (:Lost);
+:rollback
+:param rows => [{_id: 3, at: date('2020-02-29'), s: 'it\'s; "'}, {_id: 4, at: null}]
+:params {more: [5], x: 1}
+:auto UNWIND $rows AS row
+CREATE (:A {k: row._id, at: row.at, s: row.s});
+UNWIND $more AS k CREATE (:A {k: k}) RETURN k;
+:param word => a word`)
+	zipped := filepath.Join(dir, "b.cql.gz")
+	var z bytes.Buffer
+	w := gzip.NewWriter(&z)
+	_, err := w.Write([]byte("MATCH (n:A {k: 5}) SET n.done = $word"))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	require.NoError(t, os.WriteFile(zipped, z.Bytes(), 0o600))
+	out, errs, code := ctl(a.address, "", "load", first, zipped)
+	require.Zero(t, code, errs)
+	require.Regexp(t, `^ran 5 statements in \d+\.\d s: 5 vertices created, 8 properties set, 5 labels added\n$`, out)
+	require.Empty(t, errs)
+	out, _, _ = ctl(a.address, "", "query", "-o", "csv", "MATCH (n) RETURN count(n) AS n, max(n.s) AS s, max(n.at) AS at, max(n.done) AS done")
+	require.Equal(t, "n,s,at,done\n5,\"it's; \"\"\",2020-02-29,a word\n", out)
+
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{file("bad.cypher", "CREATE (:B);\n\n  MATCH (n:B)\n  SET n.x = 1 / 0;\nCREATE (:B);")}, "bad.cypher:4:15: Neo."},
+		{[]string{file("param.cypher", "\n:param x => [1 +]")}, "param.cypher:2:17: Neo."},
+		{[]string{file("map.cypher", ":param {x: 1,}")}, "map.cypher:1:14: Neo."},
+		{[]string{file("open.cypher", ":begin\nCREATE (:B);")}, "a transaction was open at the end and is rolled back"},
+		{[]string{"--dry-run", first}, "--dry-run is for records"},
+		{[]string{first, dir}, "load it apart from scripts"},
+		{[]string{filepath.Join(dir, "none.cypher")}, "none.cypher"},
+	} {
+		_, errs, code := ctl(a.address, "", append([]string{"load"}, c.args...)...)
+		require.NotZero(t, code)
+		require.Contains(t, errs, c.want)
+	}
+	out, _, _ = ctl(a.address, "", "query", "-o", "csv", "MATCH (n:B) RETURN count(n) AS n")
+	require.Equal(t, "n\n1\n", out, "what came before an error stays, and nothing after it runs")
 }
 
 // The cap of a terminal ends the answer at the server; rows that end before it are all there are.

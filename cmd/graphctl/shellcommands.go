@@ -3,11 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -53,8 +55,11 @@ func (a *app) colon(cmd *cobra.Command, q *queryFlags, command string) error {
 	case ":help":
 		fmt.Fprint(cmd.OutOrStdout(), shellHelp)
 	case ":param":
-		return q.setParam(rest)
+		return a.setParam(cmd, q, command)
 	case ":params":
+		if strings.HasPrefix(rest, "{") {
+			return a.setParam(cmd, q, command)
+		}
 		return a.listParams(cmd, q, rest)
 	case ":schema":
 		schema := newSchema(a)
@@ -98,22 +103,48 @@ func (a *app) colon(cmd *cobra.Command, q *queryFlags, command string) error {
 	return nil
 }
 
-// setParam sets a parameter by NAME => VALUE.
-func (q *queryFlags) setParam(text string) error {
-	name, value, ok := strings.Cut(text, "=>")
+// setParam sets a parameter by :param NAME => VALUE, or several by :param {NAME: VALUE, …}.
+func (a *app) setParam(cmd *cobra.Command, q *queryFlags, command string) error {
+	_, rest, _ := strings.Cut(command, " ")
+	if q.set == nil {
+		q.set = map[string]*pb.Value{}
+	}
+	if all := strings.TrimSpace(rest); strings.HasPrefix(all, "{") {
+		v, err := a.evaluate(cmd, q, command, all)
+		for _, e := range v.GetMap().GetEntries() {
+			q.set[e.GetKey()] = e.GetValue()
+		}
+		return err
+	}
+	name, value, ok := strings.Cut(rest, "=>")
 	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 	if !ok || name == "" || value == "" {
 		return cli.Usagef(":param: must be :param NAME => VALUE")
 	}
 	v, err := paramValue(value)
+	if (err != nil || v.GetString_() == value) && strings.ContainsAny(value, `'"[{(`) { // neither JSON nor a bare word
+		if v, err = a.evaluate(cmd, q, command, value); err != nil {
+			return err
+		}
+	}
 	if err != nil {
 		return cli.Usagef(":param %s: %v in %s", name, err, value)
 	}
-	if q.set == nil {
-		q.set = map[string]*pb.Value{}
-	}
 	q.set[name] = v
 	return nil
+}
+
+// evaluate has the server evaluate the expression with which a command ends.
+func (a *app) evaluate(cmd *cobra.Command, q *queryFlags, command, expression string) (v *pb.Value, err error) {
+	// The expression keeps its place in the line, to which errors refer.
+	const verb = "RETURN"
+	before := utf8.RuneCountInString(command) - utf8.RuneCountInString(expression)
+	statement := verb + strings.Repeat(" ", max(1, before-len(verb))) + expression + " AS value"
+	_, err = a.stream(cmd, q, statement, eachRow(func(cells []*pb.Value) error {
+		v = cells[0]
+		return nil
+	}))
+	return v, err
 }
 
 // listParams lists the parameters, or removes those set by :param.
@@ -135,30 +166,34 @@ func (a *app) listParams(cmd *cobra.Command, q *queryFlags, rest string) error {
 
 // source runs the steps of a file.
 func (a *app) source(cmd *cobra.Command, q *queryFlags, name string) error {
-	text, err := os.ReadFile(name)
+	f, err := os.Open(name)
 	if err != nil {
 		return cli.Error{Code: cli.Usage, Err: err}
 	}
-	return a.runScript(cmd, q, name, string(text))
+	defer func() { _ = f.Close() }()
+	return a.runSteps(cmd, q, name, f)
 }
 
-// runScript runs the steps of a text until one fails or is :exit. The last needs no semicolon. Errors start with the name and the position
-// in the text. A name in <> means that the text is not a file; then errors of a single statement omit it.
+// runScript runs the steps of a text that is not a file. Errors of a single statement omit the name.
 func (a *app) runScript(cmd *cobra.Command, q *queryFlags, name, text string) error {
-	steps, rest := shell.Split(text)
-	if rest.Text != "" {
-		steps = append(steps, rest)
-	}
-	if strings.HasPrefix(name, "<") && len(steps) < 2 {
+	if steps, rest := shell.Split(text); len(steps) == 0 || len(steps) == 1 && rest.Text == "" {
 		name = ""
 	}
+	return a.runSteps(cmd, q, name, strings.NewReader(text))
+}
+
+// runSteps runs the steps of a script until one fails or is :exit. Errors start with the name and the position in the script.
+func (a *app) runSteps(cmd *cobra.Command, q *queryFlags, name string, r io.Reader) error {
 	if a.sourced == maxSourced {
 		return fmt.Errorf(":source %s: more than %d files are nested", name, maxSourced)
 	}
 	a.sourced++
 	defer func() { a.sourced-- }()
 	outer := a.script
-	for _, s := range steps {
+	for s, err := range shell.Steps(r) {
+		if err != nil {
+			return err
+		}
 		a.script = name
 		if err := a.runStep(cmd, q, s); errors.Is(err, errExit) {
 			break

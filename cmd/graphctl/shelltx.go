@@ -42,6 +42,10 @@ func (a *app) txCommand(cmd *cobra.Command, q *queryFlags, words []string) error
 	if err != nil {
 		return err
 	}
+	if q.total != nil {
+		q.total.add(res.GetCommitted().GetCounters())
+		return nil
+	}
 	printCounters(cmd.ErrOrStderr(), res.GetCommitted().GetCounters())
 	return nil
 }

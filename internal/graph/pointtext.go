@@ -29,20 +29,22 @@ var errPoint = errors.New("a point is written as SRID=4326;POINT (12.5 55.7), as
 
 // ParsePoint parses a point: well-known text with or without SRID, the arguments of point() in braces (as in neo4j-admin's files:
 // {latitude: 55.7, longitude: 12.5}), or the output of toString().
-func ParsePoint(text string) (Point, error) {
+func ParsePoint(text string) (Point, error) { return ParsePointIn(text, 0) }
+
+// ParsePointIn parses a point in a coordinate reference system, or in another one that the text names. 0 is that of the coordinates.
+func ParsePointIn(text string, crs CRS) (Point, error) {
 	text = strings.TrimSpace(text)
 	if inner, ok := strings.CutPrefix(text, "point("); ok {
 		text = strings.TrimSpace(strings.TrimSuffix(inner, ")"))
 	}
 	if strings.HasPrefix(text, "{") && strings.HasSuffix(text, "}") {
-		return parseProperties(text[1 : len(text)-1])
+		return parseProperties(text[1:len(text)-1], crs)
 	}
-	return parseWKT(text)
+	return parseWKT(text, crs)
 }
 
 // parseWKT parses [SRID=n;]POINT [Z] (x y [z]).
-func parseWKT(text string) (Point, error) {
-	crs := CRS(0)
+func parseWKT(text string, crs CRS) (Point, error) {
 	if rest, ok := cutFold(text, "SRID="); ok {
 		number, after, ok := strings.Cut(rest, ";")
 		n, err := strconv.ParseUint(strings.TrimSpace(number), 10, 16)
@@ -89,8 +91,11 @@ func cutFold(s, prefix string) (string, bool) {
 }
 
 // parseProperties parses name: value, ….
-func parseProperties(text string) (Point, error) {
+func parseProperties(text string, crs CRS) (Point, error) {
 	var m []MapEntry
+	if crs != 0 {
+		m = append(m, MapEntry{Key: "srid", Value: IntValue(int64(crs))})
+	}
 	for part := range strings.SplitSeq(text, ",") {
 		name, value, ok := strings.Cut(part, ":")
 		name, value = strings.Trim(strings.TrimSpace(name), `'"`), strings.Trim(strings.TrimSpace(value), `'"`)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -46,7 +47,7 @@ func NewHeaderPlan(ctx context.Context, o HeaderOptions) (*Plan, error) {
 			}
 			f := mapping.File{IsNodes: flag.name == "--nodes", IsEdges: flag.name != "--nodes"}
 			for path := range strings.SplitSeq(list, ",") {
-				found, err := text.Files(ctx, "", path)
+				found, err := partFiles(ctx, path)
 				if err != nil {
 					errs = append(errs, fmt.Errorf("%s %s: %w", flag.name, spec, err))
 				}
@@ -73,13 +74,11 @@ func NewHeaderPlan(ctx context.Context, o HeaderOptions) (*Plan, error) {
 		if err != nil {
 			errs = append(errs, err)
 		}
-		for _, p := range found {
-			if claimed[p] {
-				continue
-			}
-			err := addHeader(ctx, h, mapping.File{Paths: []string{p}})
+		found = slices.DeleteFunc(found, func(p string) bool { return claimed[p] })
+		for _, parts := range joinHeaders(found) {
+			err := addHeader(ctx, h, mapping.File{Paths: parts})
 			if errors.Is(err, errGraphFile) {
-				graphs, err = append(graphs, p), nil
+				graphs, err = append(graphs, parts[0]), nil
 			} else {
 				tables = true
 			}
@@ -98,6 +97,62 @@ func NewHeaderPlan(ctx context.Context, o HeaderOptions) (*Plan, error) {
 	m := h.Mapping()
 	m.Text = fmt.Appendf(nil, "headers %q %q %v", o.Nodes, o.Relationships, o.IntegerIDs)
 	return NewPlan(ctx, m, base, nil)
+}
+
+// partFiles finds the files of a path in the flags, which may also be a regular expression for names in a folder, as for neo4j-admin.
+func partFiles(ctx context.Context, path string) ([]string, error) {
+	found, err := text.Files(ctx, "", path)
+	if err == nil || text.IsURL(path) {
+		return found, err
+	}
+	dir, pattern := filepath.Split(path)
+	names, bad := regexp.Compile("^(?:" + pattern + ")$")
+	if bad != nil {
+		return nil, err
+	}
+	entries, _ := os.ReadDir(filepath.Clean(dir))
+	for _, e := range entries {
+		if !e.IsDir() && names.MatchString(e.Name()) {
+			found = append(found, filepath.Join(dir, e.Name()))
+		}
+	}
+	if found == nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// headerFile matches the name of a file that holds the header of others, such as person_header.csv of person_part1.csv.
+var headerFile = regexp.MustCompile(`(?i)^(.+)[-_.]headers?\.[a-z]+$`)
+
+// joinHeaders puts files behind the file that holds their header: the one in their folder with the longest common beginning of the name.
+// Other files hold their own.
+func joinHeaders(paths []string) [][]string {
+	heads := map[string]int{} // by the path up to the word header
+	var out [][]string
+	for _, p := range paths {
+		if m := headerFile.FindStringSubmatch(filepath.Base(text.PlainName(p))); m != nil {
+			heads[filepath.Join(filepath.Dir(p), m[1])] = len(out)
+			out = append(out, []string{p})
+		}
+	}
+	for _, p := range paths {
+		if headerFile.MatchString(filepath.Base(text.PlainName(p))) {
+			continue
+		}
+		best, length := -1, 0
+		for stem, i := range heads {
+			if rest, ok := strings.CutPrefix(p, stem); ok && strings.ContainsAny(rest[:1], "-_.") && len(stem) > length {
+				best, length = i, len(stem)
+			}
+		}
+		if best >= 0 {
+			out[best] = append(out[best], p)
+		} else {
+			out = append(out, []string{p})
+		}
+	}
+	return out
 }
 
 // errGraphFile says that a file holds vertices and edges.

@@ -1,6 +1,10 @@
 package shell
 
 import (
+	"bufio"
+	"errors"
+	"io"
+	"iter"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -19,7 +23,15 @@ type Step struct {
 // colon where a statement could start (or is a line with only exit or quit), and ends at a semicolon or the end of the line. rest is an
 // unterminated statement after the last step; its Text is empty if there is none.
 func Split(text string) (steps []Step, rest Step) {
-	at := cursor{text: text, pos: graph.Pos{Line: 1, Column: 1}}
+	if steps, rest = split(text, graph.Pos{Line: 1, Column: 1}); rest.Text == "" {
+		rest = Step{}
+	}
+	return steps, rest
+}
+
+// split is Split for text at a position; the position of rest is that of its first character, or of the end of the text.
+func split(text string, from graph.Pos) (steps []Step, rest Step) {
+	at := cursor{text: text, pos: from}
 	start := -1 // start of the step, or -1 before its first character
 	for i := 0; i < len(text); {
 		next := skipToken(text, i)
@@ -30,6 +42,8 @@ func Split(text string) (steps []Step, rest Step) {
 				start = -1
 			}
 		case text[i] == ';' || isBlank(text[i:next]):
+		case isAuto(text[i:]):
+			next = i + len(auto)
 		default:
 			if end := commandEnd(text[i:]); end > 0 {
 				steps = append(steps, Step{Text: commandText(text[i : i+end]), Command: true, At: at.move(i)})
@@ -40,10 +54,57 @@ func Split(text string) (steps []Step, rest Step) {
 		}
 		i = next
 	}
-	if start >= 0 {
-		rest = Step{Text: text[start:], At: at.move(start)}
+	if start < 0 {
+		start = len(text)
 	}
-	return steps, rest
+	return steps, Step{Text: text[start:], At: at.move(start)}
+}
+
+// stepsBytes is about how much text Steps reads at once.
+const stepsBytes = 1 << 16
+
+// Steps splits what a reader reads, and holds no more of it than about the longest statement. The last statement needs no semicolon.
+func Steps(r io.Reader) iter.Seq2[Step, error] {
+	return func(yield func(Step, error) bool) {
+		in := bufio.NewReader(r)
+		rest := Step{At: graph.Pos{Line: 1, Column: 1}}
+		for end := false; !end; {
+			more, err := lines(in, max(stepsBytes, len(rest.Text)))
+			if end = errors.Is(err, io.EOF); err != nil && !end {
+				yield(Step{}, err)
+				return
+			}
+			var steps []Step
+			if steps, rest = split(rest.Text+more, rest.At); end && rest.Text != "" {
+				steps = append(steps, rest)
+			}
+			for _, s := range steps {
+				if !yield(s, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// lines reads whole lines of at least size bytes together.
+func lines(in *bufio.Reader, size int) (string, error) {
+	var b strings.Builder
+	for b.Len() < size {
+		line, err := in.ReadString('\n')
+		if b.WriteString(line); err != nil {
+			return b.String(), err
+		}
+	}
+	return b.String(), nil
+}
+
+// auto precedes statements in scripts of Neo4j's tools that are to run outside of a transaction, which all do here unless :begin opens one.
+const auto = ":auto"
+
+// isAuto reports whether text begins with auto.
+func isAuto(text string) bool {
+	return len(text) > len(auto) && strings.EqualFold(text[:len(auto)], auto) && unicode.IsSpace(rune(text[len(auto)]))
 }
 
 // cursor converts ascending offsets to lines and columns.
@@ -89,7 +150,7 @@ func commandEnd(s string) int {
 		if line[i] == ';' {
 			return i
 		}
-		if line[i] == '"' {
+		if line[i] == '"' || line[i] == '\'' {
 			i = skipToken(line, i)
 		} else {
 			i++

@@ -3,6 +3,7 @@ package shell
 import (
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/stretchr/testify/require"
 
@@ -54,6 +55,32 @@ func TestSplitCommands(t *testing.T) {
 		{":exit", true, graph.Pos{Line: 5, Column: 3, Offset: 66}},
 	}, steps)
 	require.Equal(t, Step{Text: "exit + 1", At: graph.Pos{Line: 6, Column: 1, Offset: 73}}, rest)
+}
+
+// What is read in pieces has the steps and positions of the whole.
+func TestSteps(t *testing.T) {
+	for _, text := range []string{
+		"", "\n\n", "RETURN 1", ":auto RETURN 1;\n:automatic\n:auto\tRETURN 2", "é;\n/* ; \n\n */ RETURN\n1; exit",
+		strings.Repeat("RETURN 'a;\n';\n:help\n", 9000) + "RETURN 'é" + strings.Repeat("long;\n", 90000) + "'; RETURN 2;\n// end",
+	} {
+		want, rest := Split(text)
+		if rest.Text != "" {
+			want = append(want, rest)
+		}
+		var got []Step
+		for s, err := range Steps(iotest.OneByteReader(strings.NewReader(text))) {
+			require.NoError(t, err)
+			got = append(got, s)
+		}
+		require.Equal(t, len(want), len(got))
+		for i := range want {
+			require.Equal(t, want[i], got[i])
+		}
+	}
+	var last error
+	for _, last = range Steps(iotest.TimeoutReader(strings.NewReader(strings.Repeat("RETURN 1;\n", 9000)))) {
+	}
+	require.ErrorIs(t, last, iotest.ErrTimeout)
 }
 
 // A statement that parses ends where it is split, whatever surrounds it.

@@ -174,9 +174,6 @@ func (d *apoc) Next() (*Element, error) {
 		return nil, err
 	case kind == "node":
 		d.e.ID = id
-		if len(d.e.Labels) == 0 {
-			d.e.Labels = []string{DefaultLabel}
-		}
 	case kind == "relationship":
 		d.e.Edge, d.e.Type = true, label
 	default:

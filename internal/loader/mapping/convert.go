@@ -26,7 +26,8 @@ type Conv struct {
 	json      bool // text holds a list as JSON
 	format    *dateFormat
 	zone      temporal.Zone
-	values    *Dict // raw texts with mapped values
+	crs       graph.CRS // of points that name none
+	values    *Dict     // raw texts with mapped values
 	mapped    []graph.Value
 	Default   graph.Value
 }
@@ -270,7 +271,7 @@ func (c *Conv) scalar(cell record.Cell) (v graph.Value, ok bool) {
 		d, err := temporal.ParseDuration(str(trim(text)))
 		return graph.DurationValue(d), err == nil
 	case graph.PointKind:
-		p, err := graph.ParsePoint(str(text))
+		p, err := graph.ParsePointIn(str(text), c.crs)
 		return graph.PointValue(p), err == nil
 	case graph.Bytes:
 		b, err := base64.StdEncoding.DecodeString(str(trim(text)))

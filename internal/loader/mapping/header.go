@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -117,6 +118,11 @@ func (h *Headers) property(at place, i int, c headerCell, r *rule) error {
 			return at.errorf("unknown type %q", c.typ)
 		}
 	}
+	for name := range c.options {
+		if !slices.Contains(optionsOf(t), name) {
+			return at.errorf("a column of type %s has no option %q", t, name)
+		}
+	}
 	o := r.opts
 	if z, ok := c.options["timezone"]; ok {
 		zone, err := temporal.ParseZone(z)
@@ -126,6 +132,11 @@ func (h *Headers) property(at place, i int, c headerCell, r *rule) error {
 		o.Zone = zone
 	}
 	conv := o.conv(t)
+	if name, ok := c.options["crs"]; ok {
+		if conv.crs, ok = graph.ParseCRS(name); !ok {
+			return at.errorf("unknown coordinate reference system %q; known are wgs-84, wgs-84-3d, cartesian and cartesian-3d", name)
+		}
+	}
 	if form, ok := c.options["array"]; ok {
 		// A delimiter cannot express empty lists, elements that contain it, or elements of different types.
 		if conv.json = t.List && strings.EqualFold(form, "json"); !conv.json {
@@ -139,6 +150,21 @@ func (h *Headers) property(at place, i int, c headerCell, r *rule) error {
 	}
 	r.properties = append(r.properties, property{name: c.name, column: &Column{Index: i, place: at}, conv: conv})
 	return nil
+}
+
+// optionsOf returns the options that a column of a type may have.
+func optionsOf(t Type) []string {
+	var out []string
+	switch t.Kind {
+	case graph.Time, graph.DateTime:
+		out = []string{"timezone"}
+	case graph.PointKind:
+		out = []string{"crs"}
+	}
+	if t.List {
+		out = append(out, "array")
+	}
+	return out
 }
 
 // integerID reports whether the ids of a cell are integers; given reports whether the header says so itself.

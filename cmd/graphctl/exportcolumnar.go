@@ -6,16 +6,16 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
-	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/server/arrowstream"
 )
 
-// parquetExport writes Parquet: integers, floats, booleans and strings natively, dates and times as strings, lists as LIST.
-type parquetExport struct {
-	w    *pqarrow.FileWriter
+// columnarExport writes Parquet or Arrow: integers, floats, booleans and strings natively, dates and times as strings, lists as LIST.
+type columnarExport struct {
+	w    arrowstream.Sink
 	rows *array.RecordBuilder // of the next row group: the ids, then the properties
 	n    int
 	size int
@@ -24,17 +24,27 @@ type parquetExport struct {
 // exportRowGroup bounds the rows of a row group.
 const exportRowGroup = 1 << 17
 
-// refuseParquet returns an error if a column cannot represent its values.
-func refuseParquet(f *exportFile) error {
+// refuseColumns returns an error if a column cannot represent its values.
+func refuseColumns(f *exportFile) error {
 	for _, c := range f.columns {
 		if c.typ.element() == typeAny {
-			return fmt.Errorf("the property %q holds lists whose elements are of different types, which Parquet cannot represent; use --format jsonl", c.name)
+			return fmt.Errorf("the property %q holds lists whose elements are of different types, which Parquet and Arrow cannot represent; use --format jsonl", c.name)
 		}
 	}
 	return refuseKeys(f)
 }
 
 func newParquetExport(w io.Writer, f *exportFile) (exportWriter, error) {
+	return newColumnarExport(f, func(s *arrow.Schema) (arrowstream.Sink, error) { return arrowstream.OpenParquet(w, s) })
+}
+
+func newArrowExport(w io.Writer, f *exportFile) (exportWriter, error) {
+	return newColumnarExport(f, func(s *arrow.Schema) (arrowstream.Sink, error) {
+		return ipc.NewFileWriter(w, ipc.WithSchema(s), ipc.WithZstd())
+	})
+}
+
+func newColumnarExport(f *exportFile, open func(*arrow.Schema) (arrowstream.Sink, error)) (exportWriter, error) {
 	names := []string{exportID}
 	if f.isEdges() {
 		names = []string{exportSource, exportTarget}
@@ -61,14 +71,14 @@ func newParquetExport(w io.Writer, f *exportFile) (exportWriter, error) {
 		fields = append(fields, arrow.Field{Name: c.name, Type: t, Nullable: true})
 	}
 	schema := arrow.NewSchema(fields, nil)
-	out, err := arrowstream.OpenParquet(w, schema)
+	out, err := open(schema)
 	if err != nil {
 		return nil, err
 	}
-	return &parquetExport{w: out, rows: array.NewRecordBuilder(memory.DefaultAllocator, schema)}, nil
+	return &columnarExport{w: out, rows: array.NewRecordBuilder(memory.DefaultAllocator, schema)}, nil
 }
 
-func (p *parquetExport) write(ids []int64, props []*pb.Value) error {
+func (p *columnarExport) write(ids []int64, props, _ []*pb.Value) error {
 	for i, id := range ids {
 		p.rows.Field(i).(*array.Int64Builder).Append(id) //nolint:forcetypeassert // By the schema, as below.
 	}
@@ -95,7 +105,7 @@ func (p *parquetExport) write(ids []int64, props []*pb.Value) error {
 }
 
 // append appends a scalar, or null, in the type of its column.
-func (p *parquetExport) append(to array.Builder, v *pb.Value) {
+func (p *columnarExport) append(to array.Builder, v *pb.Value) {
 	if v == nil {
 		to.AppendNull()
 		return
@@ -115,10 +125,10 @@ func (p *parquetExport) append(to array.Builder, v *pb.Value) {
 	}
 }
 
-func (p *parquetExport) pending() int { return p.size }
+func (p *columnarExport) pending() int { return p.size }
 
 // flush writes the rows so far as a row group.
-func (p *parquetExport) flush() error {
+func (p *columnarExport) flush() error {
 	p.size, p.n = 0, 0
 	batch := p.rows.NewRecordBatch()
 	defer batch.Release()
@@ -128,7 +138,7 @@ func (p *parquetExport) flush() error {
 	return p.w.Write(batch)
 }
 
-func (p *parquetExport) close() error {
+func (p *columnarExport) close() error {
 	defer p.rows.Release()
 	if err := p.flush(); err != nil {
 		return err
