@@ -352,11 +352,11 @@ func TestFlightLoad(t *testing.T) {
 		{Name: "a", Type: arrow.PrimitiveTypes.Int64}, {Name: "b", Type: arrow.PrimitiveTypes.Int64}, {Name: "since", Type: arrow.BinaryTypes.LargeString},
 	}, nil), `[{"a": 1, "b": 2, "since": "x"}, {"a": 1, "b": 7, "since": "y"}]`)
 	command = `{"id": "e", "forget": true, "edges": {"type": "KNOWS", "from": {"column": "a", "label": "Person", "property": "id"}, "to": {"column": "b", "label": "Person", "property": "id"}}}`
-	for range 2 { // the first is forgotten
+	for _, counts := range []string{`{"created":1,"overwritten":0,"unchanged":0,"deleted":0}`, `{"created":0,"overwritten":0,"unchanged":1,"deleted":0}`} { // the first is forgotten
 		answers, err = putRows(t, c, command, knows, "")
 		require.NoError(t, err)
 		require.Equal(t, `{"opened":0}`, answers[0])
-		require.Contains(t, answers[1], `{"seq":1,"vertices":0,"edges":1,"edgeCounts":{"created":1,"overwritten":0,"unchanged":0,"deleted":0},"rejected":[{"row":1,"code":"DanglingEdge"`)
+		require.Contains(t, answers[1], `{"seq":1,"vertices":0,"edges":1,"edgeCounts":`+counts+`,"rejected":[{"row":1,"code":"DanglingEdge"`)
 	}
 	_, rows, err = flightRows(c.DoGet(t.Context(), &flight.Ticket{Ticket: []byte("MATCH (a)-[r:KNOWS]->(b) RETURN DISTINCT a.id, b.id, properties(r).since")}))
 	require.NoError(t, err)

@@ -103,6 +103,9 @@ type fuzzSetting struct {
 	stored, cached, spelled, ruled bool
 }
 
+// graph names the graph that settings share.
+func (s fuzzSetting) graph() string { return fmt.Sprint(s.shards, s.stored, s.ruled) }
+
 var (
 	propertyOf = regexp.MustCompile(`\b([ve]\d+)\.(x|s|f|d|t|l|b|v|id|w)\b`)
 	writes     = regexp.MustCompile(`\b(CREATE|MERGE|SET|REMOVE|DELETE)\b`)
@@ -369,7 +372,7 @@ func ofProps(in map[string]any) map[string]any {
 
 // got is what the engine answers.
 func (c *fuzzCase) got(s fuzzSetting) (out string) {
-	name := fmt.Sprint(s.shards, s.stored, s.ruled)
+	name := s.graph()
 	var e *engine
 	if c.seen != nil {
 		e = c.seen.engines[name]
