@@ -122,7 +122,7 @@ func customRole(name string) error {
 		return errors.New("must not be empty")
 	}
 	if _, err := ParseRole(name); err == nil {
-		return fmt.Errorf("%s is a built-in role, and stands in role", name)
+		return fmt.Errorf("%s is a built-in role: name it in role", name)
 	}
 	return nil
 }

@@ -133,7 +133,7 @@ func (o *Opener) openURL(ctx context.Context, u *url.URL) (io.ReadCloser, error)
 	case !ok:
 		return nil, fmt.Errorf("%s is not allowed by load-csv-sources", shown)
 	case !isWeb(u) && u.RawQuery != "":
-		return nil, fmt.Errorf("%s: the options of an object store stand in load-csv-sources, not in the URL", shown)
+		return nil, fmt.Errorf("%s: the options of an object store belong in load-csv-sources, not in the URL", shown)
 	case !isWeb(u):
 		u.RawQuery = options
 	}

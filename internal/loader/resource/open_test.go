@@ -126,7 +126,7 @@ func TestRefusals(t *testing.T) {
 		s.URL + "/to?file:///etc/passwd":                  "the redirect to file:///etc/passwd is not allowed",
 		s.URL + "/again?123456":                           "more than 5 redirects",
 		"https://www.example.com/other.csv":               "https://www.example.com/other.csv is not allowed",
-		"s3://bucket/people/a.csv?endpoint=http://secret": "the options of an object store stand in load-csv-sources",
+		"s3://bucket/people/a.csv?endpoint=http://secret": "the options of an object store belong in load-csv-sources",
 		"s3://bucket/b.csv":                               "is not allowed by load-csv-sources",
 		"ftp://a/b.csv":                                   "is not allowed by load-csv-sources",
 		"//host/b.csv":                                    "is not allowed by load-csv-sources",

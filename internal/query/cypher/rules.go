@@ -256,7 +256,7 @@ func (b *ruleBinder) bad(at ast.Node, what string) error {
 	if what == "" {
 		what = "`" + ast.Format(at) + "`"
 	}
-	return graph.SyntaxError("InvalidCondition", at.Position(), "%s cannot stand in the condition of a rule: it compares properties of `%s` with constants, "+
+	return graph.SyntaxError("InvalidCondition", at.Position(), "%s is not allowed in the condition of a rule: it compares properties of `%s` with constants, "+
 		"parameters or $claims.name by =, <>, <, <=, >, >=, IN, IS NULL and IS NOT NULL, joined by AND, OR and NOT", what, b.Variable)
 }
 

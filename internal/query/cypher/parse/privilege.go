@@ -137,7 +137,7 @@ func (p *parser) privilegePattern(c *ast.Privilege) {
 	p.needSign(")")
 }
 
-// privilegeDetail reads what stands in the brackets of a pattern.
+// privilegeDetail reads the brackets of a pattern.
 func (p *parser) privilegeDetail(c *ast.Privilege) {
 	c.Variable = "n"
 	if v := p.optionalVariable(); v != nil {
