@@ -158,7 +158,8 @@ func splitText(c *call) (graph.Value, error) {
 	return texts(parts), nil
 }
 
-func regexGroups(c *call) (graph.Value, error) {
+// eachMatch lists what value makes of each match of the pattern; a null text or pattern has none.
+func eachMatch(c *call, value func(names []string, m []int) graph.Value) (graph.Value, error) {
 	if c.args[0].IsNull() || c.args[1].IsNull() {
 		return graph.ListValue(nil), nil
 	}
@@ -168,13 +169,19 @@ func regexGroups(c *call) (graph.Value, error) {
 	}
 	var out []graph.Value
 	for _, m := range re.FindAllStringSubmatchIndex(c.text(0), -1) {
+		out = append(out, value(re.SubexpNames(), m))
+	}
+	return graph.ListValue(out), nil
+}
+
+func regexGroups(c *call) (graph.Value, error) {
+	return eachMatch(c, func(_ []string, m []int) graph.Value {
 		groups := make([]graph.Value, len(m)/2)
 		for i := range groups {
 			groups[i] = group(c.text(0), m, i)
 		}
-		out = append(out, graph.ListValue(groups))
-	}
-	return graph.ListValue(out), nil
+		return graph.ListValue(groups)
+	})
 }
 
 // group returns a group of a match, or null if it has no part in it.
@@ -186,24 +193,15 @@ func group(s string, m []int, i int) graph.Value {
 }
 
 func namedGroups(c *call) (graph.Value, error) {
-	if c.args[0].IsNull() || c.args[1].IsNull() {
-		return graph.ListValue(nil), nil
-	}
-	re, err := c.Regexps.Search(c.text(1))
-	if err != nil {
-		return null, err
-	}
-	var out []graph.Value
-	for _, m := range re.FindAllStringSubmatchIndex(c.text(0), -1) {
+	return eachMatch(c, func(names []string, m []int) graph.Value {
 		var matches entries
-		for i, name := range re.SubexpNames() {
+		for i, name := range names {
 			if v := group(c.text(0), m, i); name != "" && !v.IsNull() {
 				matches.set(name, v)
 			}
 		}
-		out = append(out, graph.MapValue([]graph.MapEntry{{Key: "group", Value: group(c.text(0), m, 0)}, {Key: "matches", Value: matches.value()}}))
-	}
-	return graph.ListValue(out), nil
+		return graph.MapValue([]graph.MapEntry{{Key: "group", Value: group(c.text(0), m, 0)}, {Key: "matches", Value: matches.value()}})
+	})
 }
 
 // window returns the part of the text to search, and where it begins.
