@@ -61,8 +61,30 @@ func (c *replicated) move(g *gateway.Store, no, from, to int) {
 		if err == nil && !deleted {
 			return &graph.Error{Detail: shard.TransactionLost}
 		}
+		if err != nil {
+			c.t.Logf("shard %d does not move from process %d to %d: %v", no, from, to, err)
+			c.logReplicas(no)
+		}
 		return err
 	})
+}
+
+// logReplicas logs what each process says of its replica of a shard.
+func (c *replicated) logReplicas(no int) {
+	for i, p := range c.processes {
+		if p == nil {
+			continue
+		}
+		s, ok := p.Local().Host().GroupStatus(uint32(no))
+		in, err := p.Local().Host().Admitted(c.t.Context(), uint32(no))
+		c.t.Logf("process %d: hosted %t, admitted %t (%v), %+v", i, ok, in, err, s)
+		if ok && s.Leads {
+			for _, id := range s.Members.Learners() {
+				lag, err := p.Local().Host().Lag(c.t.Context(), uint32(no), id)
+				c.t.Logf("learner %d is %d entries behind (%v)", id, lag, err)
+			}
+		}
+	}
 }
 
 // verify compares the graph with the writes: it has the pairs that were acknowledged, and of the others none but those whose outcome is unknown.

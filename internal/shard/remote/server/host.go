@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 
 	"google.golang.org/grpc"
@@ -74,6 +75,10 @@ func Status(err error) error {
 		err = wire.Unavailable(shard.SnapshotAhead, "the shard has not applied the version of the snapshot yet; run the statement again", nil)
 	case errors.Is(err, storage.ErrFenced):
 		err = wire.Unavailable("Fenced", "another process leads the graph now", nil)
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		if _, ok := errors.AsType[*graph.Error](err); !ok {
+			err = graph.DeadlineError(err)
+		}
 	}
 	e := graph.AsError(err)
 	f := &pb.Fault{
