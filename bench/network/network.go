@@ -17,6 +17,7 @@ import (
 	"github.com/hopgate/hopgate/internal/loader/social"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/shard/restricted"
 )
 
 // Network is one network in both forms. Person i of the arrays has the key i+1.
@@ -89,7 +90,7 @@ func open(dir string, persons int) (*Network, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Network{Persons: persons, Store: store, Engine: query.New(store, query.Options{})}
+	n := &Network{Persons: persons, Store: store, Engine: query.New(restricted.NewStore(store), query.Options{})}
 	session, err := loader.New(store).Begin(ctx, loader.Open{
 		Spaces: []loader.Space{{Name: "Person", Label: "Person", Property: "id"}},
 	})
