@@ -31,6 +31,20 @@ func (e *PatEdge) Binds() []Col {
 	return cols
 }
 
+// Reads returns the columns that the conditions and the bounds of an edge of variable length read, apart from those that it binds.
+func (e *PatEdge) Reads() ColSet {
+	s := NewColSet()
+	if e.Walk != nil {
+		s.AddAll(e.Walk.Reads())
+	}
+	s.ReadsAll(e.Where)
+	if e.Length != nil {
+		s.ReadsAll([]Expr{e.Length.Min, e.Length.Max})
+	}
+	s.Remove(e.EdgeVar)
+	return s
+}
+
 // OtherEnd returns the end of a test for an edge that is not vertex to, and the direction from there; 0 if to is not an end.
 func (x *HasEdge) OtherEnd(to Col) (Col, graph.Direction) {
 	a, okA := x.From.(*ColRef)

@@ -13,20 +13,34 @@ import (
 )
 
 // TestExtra runs testdata/extra, which covers cases beyond the conformance suite. `graph` empties the graph and runs the statements
-// of its input; `run` prints a statement's answer, sorted unless its last RETURN has an ORDER BY.
+// of its input; `run` prints a statement's answer, sorted unless its last RETURN has an ORDER BY. A caller under rules, whose graph has more
+// than it may see, gets the same answers.
 func TestExtra(t *testing.T) {
-	for _, s := range []setting{{shards: 1}, {shards: 3, batch: 1}} {
+	for _, s := range []struct {
+		setting
+		ruled bool
+	}{{setting: setting{shards: 1}}, {setting: setting{shards: 3, batch: 1}}, {setting: setting{shards: 1}, ruled: true}} {
+		fresh := func(t *testing.T, statements ...string) *engine {
+			e := newEngine(s.setting, nil)
+			if s.ruled {
+				e = newGuarded(t, s.setting)
+			}
+			for _, statement := range statements {
+				if _, err := e.run(statement, nil); err != nil {
+					t.Fatalf("%s: %v", statement, err)
+				}
+			}
+			if s.ruled {
+				require.NoError(t, e.rule(true))
+			}
+			return e
+		}
 		datadriven.Walk(t, "testdata/extra", func(t *testing.T, path string) {
-			e := newEngine(s, nil)
+			e := fresh(t)
 			datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 				switch d.Cmd {
 				case "graph":
-					e = newEngine(s, nil)
-					for statement := range strings.SplitSeq(d.Input, ";") {
-						if _, err := e.run(statement, nil); err != nil {
-							d.Fatalf(t, "%s: %v", statement, err)
-						}
-					}
+					e = fresh(t, strings.Split(d.Input, ";")...)
 					return ""
 				case "run":
 					a, err := e.run(d.Input, nil)

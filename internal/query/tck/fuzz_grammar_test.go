@@ -532,6 +532,14 @@ func (g *grammar) node() string {
 	return "(" + name + s + ")"
 }
 
+// onEach writes a condition on each edge of a pattern of variable length, which reads another variable.
+func (g *grammar) onEach(percent int) string {
+	if v := g.of("vertex"); v != "" && g.chance(percent) {
+		return " {w: " + v + ".x}"
+	}
+	return ""
+}
+
 // path writes a path pattern. named reports whether it may have a path variable or repeat.
 func (g *grammar) path(named bool) string {
 	s := g.node()
@@ -554,7 +562,7 @@ func (g *grammar) path(named bool) string {
 				name = g.fresh("edges")
 				g.declare(name, "edges")
 			}
-			h := "[" + name + g.pick("", ":T", ":U", ":T|U") + g.pick("*1..2", "*0..1", "*2", "*..3", "*0..2", "*2..3") + "]"
+			h := "[" + name + g.pick("", ":T", ":U", ":T|U") + g.pick("*1..2", "*0..1", "*2", "*..3", "*0..2", "*2..3") + g.onEach(25) + "]"
 			s += g.pick("-"+h+"->", "<-"+h+"-", "-"+h+"-")
 		default:
 			varying = true
@@ -564,6 +572,9 @@ func (g *grammar) path(named bool) string {
 			}
 			a, b := g.fresh("a"), g.fresh("b")
 			where := g.pick("", "", " WHERE "+a+".x < "+b+".x", " WHERE "+b+g.pick(":A", ".x >= 1"))
+			if v := g.of("vertex"); v != "" && g.chance(20) {
+				where = " WHERE " + b + ".x <= " + v + ".x"
+			}
 			s += fmt.Sprintf("((%s)%s(%s)%s)%s", a, g.hop(name), b, where, g.pick("{1,2}", "{0,1}", "{2}", "{,2}", "{1,3}"))
 			if name != "" {
 				g.declare(name, "edges")
@@ -592,7 +603,7 @@ func (g *grammar) search() string {
 		g.declare(b, "vertex")
 		g.declare(p, map[string]string{"shortestPath": "walk", "allShortestPaths": "path"}[f])
 		return fmt.Sprintf("MATCH (%s%s), (%s%s) WHERE %s <> %s %sMATCH %s = %s((%s)%s(%s))", a, g.labels(), b, g.labels(), a, b,
-			g.pick("", "OPTIONAL "), p, f, a, arrow(types+g.pick("*", "*..2", "*..3"), ""), b)
+			g.pick("", "OPTIONAL "), p, f, a, arrow(types+g.pick("*", "*..2", "*..3")+g.onEach(15), ""), b)
 	}
 	selector := g.pick("SHORTEST 1", "SHORTEST 2", "ANY SHORTEST", "ANY 2", "ANY", "ALL SHORTEST", "SHORTEST 2 GROUPS", "SHORTEST GROUP")
 	kind := "walk"

@@ -3,9 +3,14 @@ package tck
 import (
 	"context"
 	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/oracle"
+	"github.com/hopgate/hopgate/internal/query"
 	accessrules "github.com/hopgate/hopgate/internal/rules"
 	"github.com/hopgate/hopgate/internal/shard/restricted"
 )
@@ -23,6 +28,16 @@ var hiding = []string{
 var hidingEdges = []string{
 	"MATCH (h), (n) WHERE (h:Hidden OR h.hidden) AND NOT n:Hidden AND n.hidden IS NULL CREATE (h)-[:T {w: 1}]->(n), (n)-[:U {w: 0}]->(h)",
 	"MATCH (a), (b) WHERE NOT a:Hidden AND a.hidden IS NULL AND NOT b:Hidden AND b.hidden IS NULL AND id(a) % 2 = id(b) % 2 CREATE (a)-[:T {w: 1, hidden: true}]->(b), (b)-[:Hidden {w: 1}]->(a)",
+}
+
+// newGuarded returns an engine whose graph follows rules.
+func newGuarded(t *testing.T, s setting) *engine {
+	whole := oracle.New(s.shards)
+	require.NoError(t, whole.CreateGraph(t.Context(), query.DefaultGraph))
+	store := restricted.NewStore(whole)
+	g, err := store.Graph(query.DefaultGraph)
+	require.NoError(t, err)
+	return &engine{setting: s, g: g, whole: query.New(store, query.Options{})}
 }
 
 // rule adds to the engine's graph what its caller does not see, and makes it that caller's: who sees and may change all that was there

@@ -26,6 +26,7 @@ type matcher struct {
 	paths         map[plan.Col][]int       // the paths that contain a column
 	unlike        map[[2]plan.Col]struct{} // pairs of columns that the predicates require to differ, in both orders
 	exempt        []bool                   // by edge: no other edge of its group can be the same edge
+	reads         [][]plan.Col             // by edge: the pattern's columns that must be bound before it is followed, its ends among them
 	part          part                     // what search looks for
 	legs          []leg                    // memory of intersections
 }
@@ -239,6 +240,9 @@ func (o *optimizer) matcher(p *plan.Pattern) (*matcher, *partialPlan) {
 	for _, path := range p.Paths {
 		mine.Add(path.Col)
 	}
+	for i := range p.Edges {
+		m.reads = append(m.reads, readBefore(&p.Edges[i], mine, path))
+	}
 	add := func(mp matchPred) {
 		o.Steps.Add(4)
 		i := len(m.preds)
@@ -287,6 +291,23 @@ func (o *optimizer) matcher(p *plan.Pattern) (*matcher, *partialPlan) {
 	return m, start
 }
 
+// readBefore returns the columns of a pattern that an edge of variable length reads, with the parts of a path instead of the path.
+func readBefore(e *plan.PatEdge, mine plan.ColSet, path map[plan.Col]*plan.PatPath) (cols []plan.Col) {
+	for c := range e.Reads().All() {
+		if p := path[c]; p != nil {
+			cols = append(cols, p.Cols...)
+		} else if mine.Has(c) {
+			cols = append(cols, c)
+		}
+	}
+	return cols
+}
+
+// ready reports whether a plan has bound what an edge reads, other than the vertex where its expansion starts.
+func (m *matcher) ready(t *partialPlan, edge int, from plan.Col) bool {
+	return !slices.ContainsFunc(m.reads[edge], func(c plan.Col) bool { return c != from && !t.bound.Has(c) })
+}
+
 // implied returns the rarest label that a vertex must have by the pattern, or that all ends of one of its edges' types have by the
 // statistics. Only estimates use it.
 func (m *matcher) implied(v plan.PatVertex) *plan.LabelExpr {
@@ -328,6 +349,10 @@ func (m *matcher) search(start *partialPlan) (best *partialPlan, elsewhere bool)
 	m.part = parts[0]
 	best, elsewhere = m.searchPart(start)
 	for _, m.part = range parts[1:] {
+		best, _ = m.searchPart(best)
+	}
+	if len(parts) > 1 { // edges whose conditions read what a later part binds
+		m.part = part{edges: numbers(len(m.p.Edges))}
 		best, _ = m.searchPart(best)
 	}
 	return best, elsewhere
@@ -500,26 +525,30 @@ func (m *matcher) lookAhead(t *partialPlan, s step) (card, cost float64) {
 // actions lists the possible next steps: expansions from bound vertices and seeks; scans only if there is no other.
 func (m *matcher) actions(t *partialPlan) []step {
 	var steps []step
-	shortest := -1
+	shortest, open := -1, -1
 	for _, i := range m.part.edges {
 		e := &m.p.Edges[i]
 		if t.edges[i] {
 			continue
 		}
-		if e.Bound {
+		open = i
+		if e.Bound && m.ready(t, i, e.Left) {
 			return []step{{kind: stepBoundEdge, edge: i}}
 		}
 		l, r := t.bound.Has(e.Left), t.bound.Has(e.Right)
 		if e.Shortest != "" {
-			if l && r && shortest < 0 {
+			if l && r && (shortest < 0 || m.ready(t, i, 0) && !m.ready(t, shortest, 0)) {
 				shortest = i
 			}
 			continue
 		}
-		if l {
+		if e.Bound {
+			continue
+		}
+		if l && m.ready(t, i, e.Left) {
 			steps = append(steps, step{kind: stepExpand, edge: i, left: true, into: r})
 		}
-		if r && (!l || e.Length == nil) && e.Left != e.Right {
+		if r && (!l || e.Length == nil) && e.Left != e.Right && m.ready(t, i, e.Right) {
 			steps = append(steps, step{kind: stepExpand, edge: i, left: false, into: l})
 		}
 	}
@@ -552,8 +581,12 @@ func (m *matcher) actions(t *partialPlan) []step {
 			steps = append(steps, step{kind: stepScan, vertex: i})
 		}
 	}
-	if len(steps) == 0 && shortest >= 0 {
-		steps = append(steps, step{kind: stepShortest, edge: shortest})
+	switch {
+	case len(steps) > 0:
+	case shortest >= 0:
+		return []step{{kind: stepShortest, edge: shortest}}
+	case open >= 0 && len(m.part.edges) == len(m.p.Edges): // edges that read each other: following one fails, leaving one out would not
+		return []step{{kind: stepExpand, edge: open, left: true, into: true}}
 	}
 	return steps
 }

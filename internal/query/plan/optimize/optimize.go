@@ -117,16 +117,8 @@ func (o *optimizer) plan(n *plan.Node) {
 			for _, c := range e.Walk.Binds() {
 				see(c, false)
 			}
-			outer.AddAll(e.Walk.Reads())
 		}
-		for _, w := range e.Where {
-			outer.Reads(w)
-		}
-		outer.Remove(e.EdgeVar)
-		if e.Length != nil {
-			outer.Reads(e.Length.Min)
-			outer.Reads(e.Length.Max)
-		}
+		outer.AddAll(e.Reads())
 	}
 	for _, p := range m.Pattern.Paths {
 		see(p.Col, false)
