@@ -28,6 +28,7 @@ type queryFlags struct {
 	maxRows uint64
 	stale   time.Duration
 	read    bool
+	claims  string               // of the caller that a statement runs as, or ""
 	shown   uint64               // rows shown of a table; 0 is no limit
 	timing  bool                 // tables end with the time of the statement
 	answers int                  // statements that have returned rows
@@ -166,7 +167,7 @@ func (a *app) stream(cmd *cobra.Command, q *queryFlags, text string, p *printer)
 	}
 	defer cancel()
 	defer conn.Close()
-	req := &pb.QueryRequest{Statement: text, Parameters: params, Graph: a.graph, MaxRows: q.maxRows}
+	req := &pb.QueryRequest{Statement: text, Parameters: params, Graph: a.graph, MaxRows: q.maxRows, AsClaims: q.claims}
 	if q.read {
 		req.AccessMode = pb.AccessMode_ACCESS_MODE_READ
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -50,7 +51,33 @@ func newRules(a *app) *cobra.Command {
 	}
 	apply.Flags().StringVarP(&file, "file", "f", "", "file of GRANT and DENY statements, each ended by a semicolon")
 	apply.Flags().BoolVar(&dryRun, "dry-run", false, "only print the difference")
-	cmd.AddCommand(apply, show)
+	cmd.AddCommand(apply, show, newRulesTest(a))
+	return cmd
+}
+
+func newRulesTest(a *app) *cobra.Command {
+	var q queryFlags
+	var as string
+	cmd := &cobra.Command{
+		Use: "test STATEMENT", Short: "Run a statement that reads as another caller, and print what that caller gets", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if as == "" {
+				return cli.Usagef("rules test: name a file of the caller's claims by --as")
+			}
+			claims, err := os.ReadFile(as)
+			if err != nil {
+				return cli.Error{Code: cli.Usage, Err: err}
+			}
+			q.claims = string(claims)
+			if strings.TrimSpace(q.claims) == "" {
+				return cli.Usagef("rules test: %s is empty: it must hold a JSON object", as)
+			}
+			return a.query(cmd, &q, args[0])
+		},
+	}
+	q.add(cmd)
+	cmd.Flags().StringVar(&as, "as", "", `JSON file of the caller's claims, such as {"sub": "ann", "roles": ["nurse"], "ward": "a"}`)
+	cmd.Flags().StringVarP(&q.output, "output", "o", "table", "table, json, ndjson, csv, arrow or parquet")
 	return cmd
 }
 

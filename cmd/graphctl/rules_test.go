@@ -63,3 +63,44 @@ func TestRules(t *testing.T) {
 	_, _, code = ctl(a.address, "", "rules", "apply")
 	require.NotZero(t, code)
 }
+
+// A statement runs as the caller whom a file of claims describes, and changes nothing.
+func TestRulesTest(t *testing.T) {
+	a, _ := serve(t)
+	path := filepath.Join(t.TempDir(), "claims.json")
+	as := func(claims, statement string) (out, errs string, code int) {
+		require.NoError(t, os.WriteFile(path, []byte(claims), 0o600))
+		return ctl(a.address, "", "rules", "test", "-o", "csv", "--as", path, statement)
+	}
+	for _, statement := range []string{
+		"CREATE (:Ward {name: 'a', secret: 1}), (:Ward {name: 'b', secret: 2})",
+		"GRANT MATCH {*} ON HOME GRAPH FOR (w:Ward) WHERE w.name = $claims.ward TO nurse",
+		"DENY READ {secret} ON HOME GRAPH NODES Ward TO reader",
+	} {
+		_, errs, code := ctl(a.address, "", "query", statement)
+		require.Zero(t, code, errs)
+	}
+	for claims, want := range map[string]string{
+		`{"sub": "ann", "roles": ["nurse"], "ward": "b"}`: "name,secret\nb,2\n",
+		`{"roles": ["nurse"]}`:                            "name,secret\n",
+		`{"roles": ["reader"]}`:                           "name,secret\na,\nb,\n",
+		`{"roles": ["reader", "nurse"], "ward": "a"}`:     "name,secret\na,\nb,\n",
+		`{"roles": ["default:writer"]}`:                   "name,secret\na,1\nb,2\n",
+		`{"roles": ["admin"]}`:                            "name,secret\na,1\nb,2\n",
+	} {
+		out, errs, code := as(claims, "MATCH (w:Ward) RETURN w.name AS name, w.secret AS secret ORDER BY name")
+		require.Zero(t, code, errs)
+		require.Equal(t, want, out, claims)
+	}
+	for _, c := range []struct{ claims, statement, want string }{
+		{`{"roles": ["admin"]}`, "CREATE (:Ward)", "the access mode is READ"},
+		{`{"roles": ["other:admin"]}`, "RETURN 1", "lacks the role reader"},
+		{`{"sub": "ann"}`, "RETURN 1", "ann lacks the role reader"},
+		{`["nurse"]`, "RETURN 1", "as_claims: must be a JSON object"},
+		{` `, "RETURN 1", "is empty"},
+	} {
+		_, errs, code := as(c.claims, c.statement)
+		require.NotZero(t, code, c.claims)
+		require.Contains(t, errs, c.want)
+	}
+}

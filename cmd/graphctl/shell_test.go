@@ -21,6 +21,7 @@ import (
 	"github.com/hopgate/hopgate/internal/oracle"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/server"
+	"github.com/hopgate/hopgate/internal/shard/restricted"
 )
 
 // script is what a user types; it notes the prompts.
@@ -42,8 +43,9 @@ func (s *script) SaveHistory(string) error { return nil }
 
 // serve starts a server over an empty graph in memory.
 func serve(t *testing.T) (*app, *query.Engine) {
-	store := oracle.New(1)
-	require.NoError(t, store.CreateGraph(context.Background(), query.DefaultGraph))
+	whole := oracle.New(1)
+	require.NoError(t, whole.CreateGraph(context.Background(), query.DefaultGraph))
+	store := restricted.NewStore(whole)
 	e := query.New(store, query.Options{})
 	srv := server.New(e, loader.New(store), nil, prometheus.NewRegistry(), server.Options{Logger: slog.New(slog.DiscardHandler)})
 	addrs, err := srv.Listen(context.Background(), server.Addresses{HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0", Admin: "127.0.0.1:0"})

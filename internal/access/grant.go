@@ -23,12 +23,20 @@ type Grant struct {
 	auth *Authenticator
 	key  [sha256.Size]byte // of a token in the tokens file, if auth is set
 	now  atomic.Pointer[entry]
+	// by is the grant of an admin of the graph in who asks in the caller's place; nil if the caller asks itself.
+	by *Grant
+	in string
 }
 
 // Identity returns the caller as its token describes it now, or why the token is not valid any more.
 func (g *Grant) Identity() (*Identity, error) {
 	if g == nil {
 		return nil, nil
+	}
+	if g.by != nil {
+		if err := g.by.Check(g.in, Admin); err != nil {
+			return nil, err
+		}
 	}
 	if g.auth == nil {
 		return g.id, g.id.expired()

@@ -71,15 +71,20 @@ func (v *verifier) describe(t *oidc.IDToken) (*Identity, error) {
 		return nil, err
 	}
 	id := &Identity{Name: t.Subject, Issuer: v.opt.Issuer, Graph: map[string]Role{}, Expires: t.Expiry, Claims: claims}
-	for _, c := range claims[v.opt.Claim].List() {
-		if c.Kind() == graph.String {
-			id.give(c.Str())
-		}
-	}
+	id.giveAll(claims[v.opt.Claim])
 	if id.highest() == None && len(id.Roles)+len(id.GraphRoles) == 0 {
 		return nil, fmt.Errorf("the claim %s gives %s no role", v.opt.Claim, t.Subject)
 	}
 	return id, nil
+}
+
+// giveAll adds the roles of a list.
+func (id *Identity) giveAll(roles graph.Value) {
+	for _, r := range roles.List() {
+		if r.Kind() == graph.String {
+			id.give(r.Str())
+		}
+	}
 }
 
 // give adds a role of a JSON Web Token: a name, or GRAPH:NAME. A name that is not built in is that of a custom role.

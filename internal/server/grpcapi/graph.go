@@ -1,6 +1,7 @@
 package grpcapi
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query"
@@ -37,7 +39,14 @@ func (s *graphService) Query(req *pb.QueryRequest, stream grpc.ServerStreamingSe
 	if err != nil {
 		return wire.GRPCError(err)
 	}
-	res, err := s.e.Query(stream.Context(), q)
+	ctx := stream.Context()
+	if claims := req.GetAsClaims(); claims != "" {
+		if ctx, err = access.As(ctx, cmp.Or(q.Graph, query.DefaultGraph), claims); err != nil {
+			return wire.GRPCError(err)
+		}
+		q.ReadOnly = true
+	}
+	res, err := s.e.Query(ctx, q)
 	if err != nil {
 		return wire.GRPCError(err)
 	}

@@ -85,7 +85,10 @@ type QueryRequest struct {
 	// Time limit of the statement; unset: the server's default. The call's own deadline applies as well.
 	Timeout *durationpb.Duration `protobuf:"bytes,6,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	// By how much the snapshot that the statement reads may be out of date; unset or 0: not at all. A statement that writes fails with it.
-	MaxStaleness  *durationpb.Duration `protobuf:"bytes,7,opt,name=max_staleness,json=maxStaleness,proto3" json:"max_staleness,omitempty"`
+	MaxStaleness *durationpb.Duration `protobuf:"bytes,7,opt,name=max_staleness,json=maxStaleness,proto3" json:"max_staleness,omitempty"`
+	// The claims of another caller as a JSON object, as in a JSON Web Token: sub is its name, roles lists its roles. The statement runs as that
+	// caller, in this graph alone, and may only read. The caller of the request must be an admin of the graph.
+	AsClaims      string `protobuf:"bytes,8,opt,name=as_claims,json=asClaims,proto3" json:"as_claims,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -167,6 +170,13 @@ func (x *QueryRequest) GetMaxStaleness() *durationpb.Duration {
 		return x.MaxStaleness
 	}
 	return nil
+}
+
+func (x *QueryRequest) GetAsClaims() string {
+	if x != nil {
+		return x.AsClaims
+	}
+	return ""
 }
 
 // QueryResponse is one part of the response to a statement.
@@ -1449,7 +1459,7 @@ var File_hopgate_v1_graph_proto protoreflect.FileDescriptor
 const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\n" +
 	"\x16hopgate/v1/graph.proto\x12\n" +
-	"hopgate.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1dhopgate/v1/notification.proto\x1a\x19hopgate/v1/traverse.proto\x1a\x16hopgate/v1/value.proto\"\xa7\x03\n" +
+	"hopgate.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1dhopgate/v1/notification.proto\x1a\x19hopgate/v1/traverse.proto\x1a\x16hopgate/v1/value.proto\"\xc4\x03\n" +
 	"\fQueryRequest\x12\x1c\n" +
 	"\tstatement\x18\x01 \x01(\tR\tstatement\x12H\n" +
 	"\n" +
@@ -1460,7 +1470,8 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"accessMode\x12\x19\n" +
 	"\bmax_rows\x18\x05 \x01(\x04R\amaxRows\x123\n" +
 	"\atimeout\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\atimeout\x12>\n" +
-	"\rmax_staleness\x18\a \x01(\v2\x19.google.protobuf.DurationR\fmaxStaleness\x1aP\n" +
+	"\rmax_staleness\x18\a \x01(\v2\x19.google.protobuf.DurationR\fmaxStaleness\x12\x1b\n" +
+	"\tas_claims\x18\b \x01(\tR\basClaims\x1aP\n" +
 	"\x0fParametersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.hopgate.v1.ValueR\x05value:\x028\x01\"\xac\x01\n" +
