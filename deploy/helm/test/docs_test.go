@@ -13,7 +13,7 @@ func TestDocumentedValues(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/kubernetes.md")
 	require.NoError(t, err)
 	blocks := strings.Split(string(text), "```yaml\n# values.yaml\n")[1:]
-	require.Len(t, blocks, 5)
+	require.Len(t, blocks, 6)
 	for _, block := range blocks {
 		values, _, ok := strings.Cut(block, "```")
 		require.True(t, ok)

@@ -36,7 +36,7 @@
 {{- end }}
 {{- include "hopgate.checkCluster" . }}
 {{- if and (include "hopgate.secured" .) (not (include "hopgate.jobTokenSecret" .)) }}
-{{- range $job := list "load" "backup" }}
+{{- range $job := list "load" "rules" "backup" }}
 {{- if (get $v $job).enabled }}
 {{- fail (printf "%s.enabled: its Job needs a token: set auth.jobToken.secret, or auth.enabled beside config.oidcIssuer" $job) }}
 {{- end }}
