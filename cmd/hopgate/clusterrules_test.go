@@ -30,14 +30,19 @@ var clerk = []string{
 	"DENY READ {hidden, veil} ON HOME GRAPH TO clerk",
 }
 
+// writeTokens writes a tokens file of callers, each with what its entry has beside its name and its token.
+func writeTokens(t *testing.T, file string, callers map[string]string) {
+	tokens := "tokens:\n"
+	for name, more := range callers {
+		tokens += fmt.Sprintf("  - {name: %s, sha256: %x, %s}\n", name, sha256.Sum256([]byte("token of "+name)), more)
+	}
+	require.NoError(t, os.WriteFile(file, []byte(tokens), 0o600))
+}
+
 // newRuled returns a server of one process and a cluster whose graph has more than that of the server, which its caller does not see.
 func newRuled(t *testing.T) *both {
-	tokens := "tokens:\n"
-	for name, role := range map[string]string{"root": "role: admin", "ann": "roles: [clerk], claims: {yes: true}"} {
-		tokens += fmt.Sprintf("  - {name: %s, sha256: %x, %s}\n", name, sha256.Sum256([]byte("token of "+name)), role)
-	}
 	file := filepath.Join(t.TempDir(), "tokens.yaml")
-	require.NoError(t, os.WriteFile(file, []byte(tokens), 0o600))
+	writeTokens(t, file, map[string]string{"root": "role: admin", "ann": "roles: [clerk], claims: {yes: true}"})
 	b := &both{t: t, one: start(t, filepath.Join(t.TempDir(), "data"))}
 	b.ss, _ = startCluster(t, 3, 0)
 	for range 2 {
