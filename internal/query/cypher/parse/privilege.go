@@ -102,6 +102,9 @@ func (p *parser) privilegeElements(c *ast.Privilege) {
 		c.Names = p.namesOrAll("a label or relationship type")
 	case "FOR":
 		p.privilegePattern(c)
+		if t := p.peek(); isDash(t) || isLeft(t) {
+			p.fail(graph.SyntaxError(unexpectedSyntax, t.pos, "a rule is about vertices, (n:Label), or about edges, ()-[r:TYPE]-(): longer patterns are not supported"))
+		}
 		if c.Where == nil {
 			c.Where = p.where()
 		}
