@@ -35,6 +35,7 @@ type engine struct {
 	g     shard.Graph
 	procs []procedure
 	whole *query.Engine   // runs the statements of cached
+	store shard.Store     // of whole, if newGuarded has made the engine
 	ctx   context.Context // of the caller, nil without one
 }
 

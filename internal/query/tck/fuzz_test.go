@@ -399,14 +399,8 @@ func (c *fuzzCase) got(s fuzzSetting) (out string) {
 			return err.Error()
 		}
 		e = &engine{setting: s.setting, g: g, whole: query.New(store, query.Options{})}
-		if _, err := e.run(c.setup, nil); err != nil {
+		if err := c.prepare(e); err != nil {
 			return "setup: " + describe(err)
-		}
-		for i, ix := range c.index {
-			ix.Name = fmt.Sprint("i", i)
-			if err := e.g.CreateIndex(context.Background(), ix); err != nil {
-				return "index: " + describe(err)
-			}
 		}
 		if s.ruled {
 			if err := e.rule(strings.Contains(c.text, "DELETE")); err != nil {
@@ -456,6 +450,20 @@ func (c *fuzzCase) got(s fuzzSetting) (out string) {
 	sort.Strings(lines)
 	x := a.counters
 	return out + fmt.Sprintf("\n%d %d %d %d\n", x.NodesCreated, x.NodesDeleted, x.RelationshipsCreated, x.RelationshipsDeleted) + strings.Join(lines, "\n")
+}
+
+// prepare makes the graph and the indexes of a case.
+func (c *fuzzCase) prepare(e *engine) error {
+	if _, err := e.run(c.setup, nil); err != nil {
+		return err
+	}
+	for i, ix := range c.index {
+		ix.Name = fmt.Sprint("i", i)
+		if err := e.g.CreateIndex(context.Background(), ix); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *fuzzCase) agree(want string) bool {

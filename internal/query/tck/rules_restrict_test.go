@@ -37,7 +37,7 @@ func newGuarded(t *testing.T, s setting) *engine {
 	store := restricted.NewStore(whole)
 	g, err := store.Graph(query.DefaultGraph)
 	require.NoError(t, err)
-	return &engine{setting: s, g: g, whole: query.New(store, query.Options{})}
+	return &engine{setting: s, g: g, whole: query.New(store, query.Options{}), store: store}
 }
 
 // rule adds to the engine's graph what its caller does not see, and makes it that caller's: who sees and may change all that was there

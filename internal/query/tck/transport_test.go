@@ -55,7 +55,7 @@ func TestTransports(t *testing.T) {
 	for _, x := range []struct {
 		name string
 		runner
-	}{{"HTTP", httpTransport(addrs.HTTP)}, {"gRPC", grpcTransport{pb.NewGraphServiceClient(conn)}}} {
+	}{{"HTTP", httpTransport{address: addrs.HTTP}}, {"gRPC", grpcTransport{pb.NewGraphServiceClient(conn)}}} {
 		t.Run(x.name, func(t *testing.T) {
 			ran := 0
 			for i, c := range all {
@@ -91,8 +91,8 @@ func (c *conformanceCase) runThrough(r runner, e *query.Engine) error {
 	return c.run(r)
 }
 
-// httpTransport is the address of an HTTP listener, asked for typed values.
-type httpTransport string
+// httpTransport is an HTTP listener, asked for typed values.
+type httpTransport struct{ address, token string }
 
 func (x httpTransport) run(statement string, params map[string]graph.Value) (*answer, error) {
 	asked := map[string]json.RawMessage{}
@@ -103,12 +103,15 @@ func (x httpTransport) run(statement string, params map[string]graph.Value) (*an
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "http://"+string(x)+"/v1/query", bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "http://"+x.address+"/v1/query", bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/vnd.neo4j.query")
 	req.Header.Set("Accept", "application/vnd.neo4j.query")
+	if x.token != "" {
+		req.Header.Set("Authorization", "Bearer "+x.token)
+	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return nil, err
@@ -241,11 +244,33 @@ func (v typedValue) value() (x any, err error) {
 			ids = append(ids, id.ID)
 		}
 		return out, err
+	case "Vector":
+		var v struct {
+			CoordinatesType string
+			Coordinates     json.RawMessage
+		}
+		into(&v)
+		return vectorText(v.CoordinatesType, v.Coordinates)
 	case "String", "Date", "Time", "LocalTime", "OffsetDateTime", "ZonedDateTime", "LocalDateTime", "Duration":
 		s := *into(new(string)).(*string)
 		return s, err
 	}
 	return nil, fmt.Errorf("$type %s", v.Type)
+}
+
+// vectorText returns a vector as caseValue does.
+func vectorText(typ string, coordinates []byte) (any, error) {
+	t, _ := graph.ParseCoordinateType(typ)
+	var list []float64
+	if err := json.Unmarshal(coordinates, &list); err != nil {
+		return nil, err
+	}
+	numbers := make([]graph.Value, len(list))
+	for i, x := range list {
+		numbers[i] = graph.FloatValue(x)
+	}
+	v, err := graph.VectorOf(t, numbers)
+	return string(v.Append(nil)), err
 }
 
 // forward is how an edge points along a path that comes from a vertex.
@@ -389,7 +414,11 @@ func protoValue(v *pb.Value) any {
 		}
 		return out
 	}
-	return fmt.Sprintf("%T", v.GetKind())
+	x, err := wire.FromProto(v, 0, nil)
+	if err != nil {
+		return err
+	}
+	return caseValue(x)
 }
 
 func protoNode(v *pb.Vertex) *node {
