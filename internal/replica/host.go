@@ -491,17 +491,23 @@ func (h *Host) Begin(ctx context.Context, group uint32) error {
 	})
 }
 
-// Admitted reports whether a group's replica takes part; see Start.
-func (h *Host) Admitted(ctx context.Context, group uint32) (admitted bool, err error) {
-	answer := make(chan bool, 1)
+// Admitted returns the id under which a group's replica takes part; ok is false while it takes none. The status of a group may have the id of
+// before its admission.
+func (h *Host) Admitted(ctx context.Context, group uint32) (replica uint64, ok bool, err error) {
+	type answer struct {
+		replica  uint64
+		admitted bool
+	}
+	answered := make(chan answer, 1)
 	err = h.within(ctx, group, func(r *hosted, _ *Group) error {
-		answer <- r.admitted
+		answered <- answer{r.replica, r.admitted}
 		return nil
 	})
 	if err != nil {
-		return false, err
+		return 0, false, err
 	}
-	return <-answer, nil
+	a := <-answered
+	return a.replica, a.admitted, nil
 }
 
 // Knows reports whether a replica is a member of a group, or one that a recovery has removed, by all that was committed anywhere before

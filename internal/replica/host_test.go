@@ -127,12 +127,16 @@ func TestHosts(t *testing.T) {
 	}
 	for i, h := range hosts {
 		require.NoError(t, h.Start(5, uint64(i)+1, []uint64{1, 2, 3}, states[i]))
-		admitted, err := h.Admitted(t.Context(), 5)
+		_, admitted, err := h.Admitted(t.Context(), 5)
 		require.NoError(t, err)
 		require.False(t, admitted)
 	}
 	for i, h := range hosts {
 		require.NoError(t, h.Admit(t.Context(), 5, uint64(i)+1))
+		as, admitted, err := h.Admitted(t.Context(), 5)
+		require.NoError(t, err)
+		require.True(t, admitted)
+		require.Equal(t, uint64(i)+1, as)
 	}
 	propose := func(command string) (leader int) {
 		leader = -1

@@ -76,8 +76,8 @@ func (c *replicated) logReplicas(no int) {
 			continue
 		}
 		s, ok := p.Local().Host().GroupStatus(uint32(no))
-		in, err := p.Local().Host().Admitted(c.t.Context(), uint32(no))
-		c.t.Logf("process %d: hosted %t, admitted %t (%v), %+v", i, ok, in, err, s)
+		id, in, err := p.Local().Host().Admitted(c.t.Context(), uint32(no))
+		c.t.Logf("process %d: hosted %t, admitted %t as %d (%v), %+v", i, ok, in, id, err, s)
 		if ok && s.Leads {
 			for _, id := range s.Members.Learners() {
 				lag, err := p.Local().Host().Lag(c.t.Context(), uint32(no), id)
@@ -251,7 +251,7 @@ func TestMoveForgotten(t *testing.T) {
 	in := false
 	require.Eventually(t, func() bool { // the second question follows the outcome of the first one
 		var err error
-		in, err = c.processes[back].Local().Host().Admitted(t.Context(), 0)
+		_, in, err = c.processes[back].Local().Host().Admitted(t.Context(), 0)
 		return err == nil && in || asked.Load() > 1
 	}, time.Minute, time.Millisecond)
 	require.False(t, in)
@@ -303,8 +303,12 @@ func TestMoveSilent(t *testing.T) {
 	from := (c.leader(0) + 1) % 3
 	answer := make(chan struct{})
 	c.before.Store(new(func(call any) {
-		if q, ok := call.(*pb.IdentifyRequest); ok && q.GetFormer() == 0 && q.GetProcess() == to {
+		switch q, ok := call.(*pb.IdentifyRequest); {
+		case !ok || q.GetProcess() != to:
+		case q.GetFormer() == 0:
 			<-answer
+		case q.GetFormer() == c.layout.Added(to, 0): // it takes that for its own, and deletes its replica
+			t.Error("the process asks for a replica that it never had")
 		}
 	}))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -319,8 +323,12 @@ func TestMoveSilent(t *testing.T) {
 	require.Never(t, func() bool { return !slices.Equal(was, c.voters(0)) }, 500*time.Millisecond, 5*time.Millisecond)
 	cancel()
 	require.Error(t, <-moved)
+	var moves sync.WaitGroup
+	for range 4 { // they ask the process to hold the replica while it is admitted
+		moves.Go(func() { c.move(gateway, 0, from, to) })
+	}
 	close(answer)
-	c.move(gateway, 0, from, to)
+	moves.Wait()
 	require.Contains(t, c.voters(0), to)
 }
 

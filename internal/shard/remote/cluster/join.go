@@ -79,7 +79,7 @@ func (p *Process) others(no int) []int {
 // join has the replica of a shard join its group as soon as it may.
 func (p *Process) join(ctx context.Context, no int, requested bool) {
 	host := p.replicas.Host()
-	if in, err := host.Admitted(ctx, uint32(no)); err != nil || in {
+	if _, in, err := host.Admitted(ctx, uint32(no)); err != nil || in {
 		return
 	}
 	said := ""
@@ -255,11 +255,10 @@ func (p *Process) retire(ctx context.Context, no int) bool {
 	p.hostingMu.Lock()
 	hosted := p.hosting[no].ctx
 	p.hostingMu.Unlock()
-	s, ok := p.replicas.Host().GroupStatus(uint32(no))
-	if !ok {
+	if _, ok := p.replicas.Host().GroupStatus(uint32(no)); !ok {
 		return true
 	}
-	if in, err := p.replicas.Host().Admitted(ctx, uint32(no)); err != nil || !in || !p.removed(ctx, no, s.Replica) {
+	if id, in, err := p.replicas.Host().Admitted(ctx, uint32(no)); err != nil || !in || !p.removed(ctx, no, id) {
 		return false
 	}
 	p.release(hosted, no)
