@@ -29,14 +29,14 @@ func text(v graph.Value) string { return string(notation.Append(nil, v)) }
 // The short and complex reads run unchanged and return Neo4j's answers.
 func TestReads(t *testing.T) {
 	answers := conformance.LDBCAnswers.Need(t)
-	dir := data(t)
-	all := statements(t, filepath.Join(dir, "ldbc-queries.jsonl"))
+	dir := Data(t)
+	all := Statements(t, filepath.Join(dir, "ldbc-queries.jsonl"))
 	for _, shards := range []int{1, 3} {
 		t.Run(fmt.Sprintf("shards=%d", shards), func(t *testing.T) {
-			e, rep := load(t, filepath.Join(dir, "ldbc-sf0.003"), shards)
+			e, rep := Load(t, filepath.Join(dir, "ldbc-sf0.003"), shards)
 			require.Zero(t, rep.Rejects)
 			ran, total := map[string]int{}, 0
-			for _, line := range lines(t, answers) {
+			for _, line := range Lines(t, answers) {
 				var answer struct {
 					Query   string
 					Params  map[string]any
@@ -51,7 +51,7 @@ func TestReads(t *testing.T) {
 					for k, v := range answer.Params {
 						params[k] = value(t, v)
 					}
-					columns, rows := run(t, e, all[answer.Query], params)
+					columns, rows := Run(t.Context(), t, e, all[answer.Query], params)
 					require.Equal(t, answer.Columns, columns)
 					var want, got []string
 					for _, row := range answer.Rows {
@@ -81,11 +81,11 @@ func TestReads(t *testing.T) {
 
 // LSQB's statements count the same on one shard and on three.
 func TestLSQB(t *testing.T) {
-	dir := data(t)
-	all := statements(t, filepath.Join(dir, "lsqb-queries.jsonl"))
+	dir := Data(t)
+	all := Statements(t, filepath.Join(dir, "lsqb-queries.jsonl"))
 	require.Len(t, all, 9)
-	one, _ := load(t, filepath.Join(dir, "ldbc-sf0.003"), 1)
-	three, _ := load(t, filepath.Join(dir, "ldbc-sf0.003"), 3)
+	one, _ := Load(t, filepath.Join(dir, "ldbc-sf0.003"), 1)
+	three, _ := Load(t, filepath.Join(dir, "ldbc-sf0.003"), 3)
 	for name, statement := range all {
 		want := number(t, one, statement, nil)
 		require.Positive(t, want, name)

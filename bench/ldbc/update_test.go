@@ -26,7 +26,7 @@ type event struct {
 func events(t testing.TB, dir string) []event {
 	var out []event
 	for _, file := range []string{"updateStream_0_0_person.csv", "updateStream_0_0_forum.csv"} {
-		for _, line := range lines(t, filepath.Join(dir, "update_streams", file)) {
+		for _, line := range Lines(t, filepath.Join(dir, "update_streams", file)) {
 			f := strings.Split(string(line), "|")
 			at, err := strconv.ParseInt(f[0], 10, 64)
 			require.NoError(t, err)
@@ -112,10 +112,10 @@ func parameter(t testing.TB, kind byte, field string) graph.Value {
 
 // The inserts run unchanged in the order of the stream, and create what they should.
 func TestUpdates(t *testing.T) {
-	dir := data(t)
-	all := statements(t, filepath.Join(dir, "ldbc-queries.jsonl"))
+	dir := Data(t)
+	all := Statements(t, filepath.Join(dir, "ldbc-queries.jsonl"))
 	dir = filepath.Join(dir, "ldbc-sf0.003")
-	e, _ := load(t, dir, 1)
+	e, _ := Load(t, dir, 1)
 	const enough = 40 // of each kind, and all new persons
 	ran := map[string]int{}
 	for _, ev := range events(t, dir) {
@@ -130,7 +130,7 @@ func TestUpdates(t *testing.T) {
 			params[name] = parameter(t, kind[0], ev.fields[i])
 		}
 		before := ran[ev.op]
-		run(t, e, all["interactive-update-"+ev.op], params)
+		Run(t.Context(), t, e, all["interactive-update-"+ev.op], params)
 		ran[ev.op]++
 		if before < enough {
 			require.Equal(t, u.count(params), number(t, e, u.check, params), "update %s %q", ev.op, ev.fields)
@@ -146,7 +146,7 @@ func TestUpdates(t *testing.T) {
 
 // number runs a statement that returns a single number.
 func number(t testing.TB, e *query.Engine, statement string, params map[string]graph.Value) int {
-	_, rows := run(t, e, statement, params)
+	_, rows := Run(t.Context(), t, e, statement, params)
 	require.Len(t, rows, 1, statement)
 	return int(rows[0][0].Int())
 }
