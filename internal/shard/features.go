@@ -21,11 +21,12 @@ const (
 	WireMetering
 	Passing
 	ExactCounts
+	ChangeDates
 	NumFeatures
 )
 
 var featureNames = [NumFeatures]string{
-	"aggregates", "full text", "turns", "validation", "read metering", "wire metering", "passing", "exact counts",
+	"aggregates", "full text", "turns", "validation", "read metering", "wire metering", "passing", "exact counts", "change dates",
 }
 
 // String returns the name of the feature.
@@ -48,6 +49,7 @@ type Features struct {
 	Wire       Wired
 	Passer     Passer
 	Exact      Counter
+	Dated      Dated
 	// Set says why features are missing.
 	Set *FeatureSet
 }
@@ -81,6 +83,13 @@ type Passer interface{ Pass() }
 
 // Counter is a Tx whose counts are exactly what it sees. Those of another one are at least that; see CountExactly.
 type Counter interface{ Counts() *graph.Counts }
+
+// Dated is a Tx that knows when vertices last changed.
+type Dated interface {
+	// LastChange returns a number of the last commit, in the transaction's snapshot, that changed the labels of a vertex that was there
+	// before, or one of some properties. Later commits have greater numbers. ok is false if the transaction does not know.
+	LastChange(props []graph.PropID) (commit uint64, ok bool)
+}
 
 // CountExactly returns the statistics of exactly what a transaction sees. Where they are not there, it reads the graph to count them.
 func CountExactly(ctx context.Context, names graph.Catalog, tx Tx) (*graph.Counts, error) {

@@ -74,6 +74,7 @@ var partFeatures = shard.FeatureSet{
 	shard.Validation:   "the leader knows the present snapshot",
 	shard.WireMetering: "what is read is in this process",
 	shard.ExactCounts:  "the leader has the counts of all parts",
+	shard.ChangeDates:  "the leader knows of the commits",
 }
 
 // Views returns the views of the shards, nil for those of other processes.

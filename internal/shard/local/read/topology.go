@@ -22,6 +22,7 @@ type Topology struct {
 	lists   []*cache.Lists
 	columns []*cache.Columns
 	keys    *cache.Keys
+	changes changes
 }
 
 // NewTopology makes the cache of a graph with some shards.
@@ -54,6 +55,7 @@ func (d *Topology) Note(seq uint64, ws []*staging.Writer) {
 	for _, w := range ws {
 		ch, no := w.Changes(), w.No()
 		noteEdges(seq, d.lists[no], ch.Edges)
+		d.changes.note(seq, ch.Props)
 		noteProps(seq, d.columns[no], ch.Props)
 		noteVertices(seq, d.columns[no], ch.Vertices)
 		for _, k := range ch.Keys {

@@ -18,6 +18,7 @@ var _ shard.Tx = (*Tx)(nil)
 var features = shard.FeatureSet{
 	shard.ReadMetering: "the processes of the shards read",
 	shard.Passing:      "the processes of the shards have the caches",
+	shard.ChangeDates:  "the leader knows of the commits",
 }
 
 // Features implements shard.Graph.
