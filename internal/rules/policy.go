@@ -124,6 +124,9 @@ type Gate struct {
 // Never reports whether the action is permitted on no element.
 func (g *Gate) Never() bool { return !g.Always && !g.open && len(g.grants) == 0 }
 
+// Static reports whether the gate reads no properties: it permits always, or never.
+func (g *Gate) Static() bool { return len(g.grants) == 0 && len(g.denies) == 0 }
+
 // Permits reports whether the action is permitted on the element in row i of the columns.
 func (g *Gate) Permits(cols [][]graph.Value, i int) bool {
 	if g.Always {
@@ -145,24 +148,116 @@ type Bound struct {
 	c graph.Catalog
 	// VertexProps and EdgeProps are the properties that gates of vertices and of edges read: their columns, in this order.
 	VertexProps, EdgeProps []graph.PropID
-	sets, types            sync.Map // *Element by LabelSet, and by TypeID
+	// Whole reports whether the catalog has all properties that the policy names, so that it needs no other Bound.
+	Whole       bool
+	kinds       [2]kind  // vertices, edges
+	sets, types sync.Map // *Element by LabelSet, and by TypeID
+}
+
+// kind is what holds for all vertices, or all edges.
+type kind struct {
+	all   bool // none is hidden
+	reads bool // where an element is visible, so is each of its properties that no rule names
+	named []reads
+}
+
+// reads reports whether a property may be read of all visible elements.
+type reads struct {
+	prop graph.PropID
+	ok   bool
 }
 
 // Bind binds the policy to a catalog. Names that the catalog gets later need another Bound.
 func (p *Policy) Bind(c graph.Catalog) *Bound {
-	b := &Bound{p: p, c: c}
+	b := &Bound{p: p, c: c, Whole: true}
 	for i := range p.rules {
 		for _, name := range p.rules[i].props {
 			props := &b.VertexProps
 			if p.rules[i].Edges {
 				props = &b.EdgeProps
 			}
-			if id, ok := c.Prop(name); ok && !slices.Contains(*props, id) {
+			id, ok := c.Prop(name)
+			b.Whole = b.Whole && ok
+			if ok && !slices.Contains(*props, id) {
 				*props = append(*props, id)
 			}
 		}
 	}
+	for at, edges := range []bool{false, true} {
+		k := &b.kinds[at]
+		k.all, k.reads = b.free(edges, Traverse, ""), p.implied(edges, "")
+		for _, name := range p.named(edges) {
+			id, ok := c.Prop(name)
+			b.Whole = b.Whole && ok
+			if ok {
+				k.named = append(k.named, reads{id, p.implied(edges, name)})
+			}
+		}
+	}
 	return b
+}
+
+// named returns the properties that rules name after the action.
+func (p *Policy) named(edges bool) (names []string) {
+	for i := range p.rules {
+		if p.rules[i].Edges == edges {
+			names = append(names, p.rules[i].Rule.Props...)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// implied reports whether a property, or "" for one that no rule names, may be read of every visible vertex, or edge: what grants to see
+// the element grants to read it, and what denies to read it denies to see the element.
+func (p *Policy) implied(edges bool, prop string) bool {
+	granted, open := true, false
+	for i := range p.rules {
+		r := &p.rules[i]
+		if r.Edges != edges {
+			continue
+		}
+		sees, reads := r.covers(Traverse), r.covers(Read) && (len(r.Rule.Props) == 0 || slices.Contains(r.Rule.Props, prop))
+		switch {
+		case r.Effect == Deny && reads && !sees:
+			return false
+		case r.Effect == Grant:
+			granted = granted && (reads || !sees)
+			open = open || reads && len(r.Names) == 0 && r.where == nil
+		}
+	}
+	return granted || open
+}
+
+func (b *Bound) kind(edges bool) *kind {
+	if edges {
+		return &b.kinds[1]
+	}
+	return &b.kinds[0]
+}
+
+// All reports whether the policy hides no vertex, or no edge.
+func (b *Bound) All(edges bool) bool { return b.kind(edges).all }
+
+// Read reports whether reading a property is permitted on all visible vertices, or edges.
+func (b *Bound) Read(edges bool, prop graph.PropID) bool {
+	k := b.kind(edges)
+	for _, r := range k.named {
+		if r.prop == prop {
+			return r.ok
+		}
+	}
+	return k.reads
+}
+
+// Reads reports whether reading each of some properties is permitted on all visible vertices, or edges.
+func (b *Bound) Reads(edges bool, props []graph.PropID) bool {
+	for _, p := range props {
+		if !b.Read(edges, p) {
+			return false
+		}
+	}
+	return true
 }
 
 // Element is what a policy says of vertices with one label set, or of edges of one type.
@@ -172,16 +267,6 @@ type Element struct {
 	edges   bool
 	names   []string
 	read    sync.Map // *Gate by PropID
-}
-
-// Reads reports whether reading each of some properties is permitted on all vertices, or edges.
-func (b *Bound) Reads(edges bool, props []graph.PropID) bool {
-	for _, p := range props {
-		if !b.Free(edges, Read, b.c.PropName(p)) {
-			return false
-		}
-	}
-	return true
 }
 
 // Named returns what the policy says of vertices with only the given labels, or of edges of the given type.
@@ -196,8 +281,11 @@ func (b *Bound) Vertices(set graph.LabelSet) *Element {
 	for _, l := range b.c.Labels(set) {
 		names = append(names, b.c.LabelName(l))
 	}
-	e, _ := b.sets.LoadOrStore(set, b.element(false, names))
-	return e.(*Element)
+	e := b.element(false, names)
+	if len(names) > 0 || set == graph.NoLabels { // the catalog knows the set
+		b.sets.Store(set, e)
+	}
+	return e
 }
 
 // Edges returns what the policy says of edges of a type; their ends must be visible too.
@@ -205,8 +293,12 @@ func (b *Bound) Edges(t graph.TypeID) *Element {
 	if e, ok := b.types.Load(t); ok {
 		return e.(*Element)
 	}
-	e, _ := b.types.LoadOrStore(t, b.element(true, []string{b.c.TypeName(t)}))
-	return e.(*Element)
+	name := b.c.TypeName(t)
+	e := b.element(true, []string{name})
+	if name != "" {
+		b.types.Store(t, e)
+	}
+	return e
 }
 
 func (b *Bound) element(edges bool, names []string) *Element {
@@ -272,8 +364,8 @@ func (b *Bound) columns(r *resolved) *test {
 	return to(r.where)
 }
 
-// Free reports whether an action is permitted on all vertices, or edges, whatever their names and properties.
-func (b *Bound) Free(edges bool, action Action, prop string) bool {
+// free reports whether an action is permitted on all vertices, or edges, whatever their names and properties.
+func (b *Bound) free(edges bool, action Action, prop string) bool {
 	granted := false
 	for i := range b.p.rules {
 		r := &b.p.rules[i]

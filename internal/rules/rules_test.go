@@ -93,7 +93,7 @@ func TestPolicy(t *testing.T) {
 	require.Nil(t, New(all, []string{"x"}, []Action{Match}, nil), "nothing denies this reader anything")
 	p := New(all, []string{"app"}, nil, map[string]graph.Value{"tenant": graph.StringValue("a")})
 	b := p.Bind(c)
-	require.False(t, b.Free(false, Traverse, ""))
+	require.False(t, b.All(false))
 	str, i, null := graph.StringValue, graph.IntValue, graph.Value{}
 	person, city := b.Vertices(1), b.Vertices(2)
 	for _, x := range []struct {
@@ -118,11 +118,41 @@ func TestPolicy(t *testing.T) {
 	denying := []Rule{{Effect: Deny, Action: Traverse, Role: "app", Where: compare(Unequal, "tenant", claim("tenant"))}}
 	require.True(t, New(denying, []string{"app"}, []Action{Match}, nil).Bind(c).Vertices(1).Visible.Never())
 	p = New([]Rule{all[3]}, []string{"app"}, []Action{Match, Write}, nil)
-	require.True(t, p.Bind(c).Free(false, Traverse, ""))
+	require.True(t, p.Bind(c).All(false))
 	require.False(t, p.Bind(c).Reads(false, []graph.PropID{1, 3}))
 	require.True(t, p.Bind(c).Reads(false, []graph.PropID{1, 2}))
 	create := p.Bind(c).Vertices(1).Gate(Create, "")
 	require.True(t, create.Always)
+}
+
+// A property may be read of all visible vertices if what grants to see them grants to read it, and nothing more denies that.
+func TestReads(t *testing.T) {
+	c := &catalog{labels: []string{"Person", "City"}, types: []string{"KNOWS"}, props: []string{"tenant", "level", "ssn"}}
+	own := compare(Equal, "tenant", claim("tenant"))
+	people := Rule{Effect: Grant, Action: Match, Names: []string{"Person"}, Role: "app", Where: own}
+	everything := Rule{Effect: Grant, Action: Read, Role: "app"}
+	for _, x := range []struct {
+		name  string
+		rules []Rule
+		reads [3]bool // tenant, level, ssn
+	}{
+		{"granted together", []Rule{people, {Effect: Grant, Action: Match, Names: []string{"City"}, Role: "app"}}, [3]bool{true, true, true}},
+		{"seen without reading", []Rule{people, {Effect: Grant, Action: Traverse, Names: []string{"City"}, Role: "app"}}, [3]bool{}},
+		{"read by another rule", []Rule{people, {Effect: Grant, Action: Traverse, Role: "app"}, everything}, [3]bool{true, true, true}},
+		{"only of some", []Rule{people, {Effect: Grant, Action: Traverse, Role: "app"}, {Effect: Grant, Action: Read, Names: []string{"City"}, Role: "app"}}, [3]bool{}},
+		{"some properties", []Rule{{Effect: Grant, Action: Match, Props: []string{"level", "ssn"}, Role: "app"}}, [3]bool{false, true, true}},
+		{"denied with the vertex", []Rule{{Effect: Grant, Action: Match, Role: "app"}, {Effect: Deny, Action: Match, Role: "app", Where: own}}, [3]bool{true, true, true}},
+		{"denied alone", []Rule{people, {Effect: Deny, Action: Match, Props: []string{"ssn"}, Names: []string{"City"}, Role: "app"}}, [3]bool{true, true, false}},
+		{"other elements", []Rule{people, {Effect: Deny, Action: Read, Edges: true, Role: "app"}}, [3]bool{true, true, true}},
+	} {
+		b := New(x.rules, []string{"app"}, nil, map[string]graph.Value{"tenant": graph.StringValue("a")}).Bind(c)
+		require.True(t, b.Whole, x.name)
+		for i, ok := range x.reads {
+			require.Equal(t, ok, b.Read(false, graph.PropID(i+1)), "%s: %s", x.name, c.props[i])
+		}
+	}
+	b := New([]Rule{{Effect: Grant, Action: Match, Props: []string{"later"}, Role: "app"}}, []string{"app"}, nil, nil).Bind(c)
+	require.False(t, b.Whole, "a name that the catalog has not got yet")
 }
 
 // Conditions follow openCypher's three-valued logic.

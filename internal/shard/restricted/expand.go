@@ -176,20 +176,20 @@ func (x *expansion) visible(ctx context.Context) (keep []bool, err error) {
 		}
 		return keep, nil
 	}
-	far, err := x.r.look(ctx, res.Targets, false)
+	far, err := x.r.visible(ctx, res.Targets)
 	if err != nil {
 		return nil, err
 	}
-	near, err := x.r.look(ctx, x.inner.Sources[:res.Done], false)
+	near, err := x.r.visible(ctx, x.inner.Sources[:res.Done])
 	if err != nil {
 		return nil, err
 	}
-	for i, seen := range near.seen {
+	for i, seen := range near {
 		if !seen {
-			clear(far.seen[res.Offsets[i]:res.Offsets[i+1]])
+			clear(far[res.Offsets[i]:res.Offsets[i+1]])
 		}
 	}
-	return far.seen, nil
+	return far, nil
 }
 
 // filterEdges marks the edges that the policy hides, and hides their properties.

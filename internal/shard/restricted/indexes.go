@@ -44,11 +44,15 @@ func (r *reader) indexed(ix *graph.Index) (props []graph.PropID) {
 }
 
 func (r *reader) foundVertices(ctx context.Context, ix *graph.Index, ids []graph.VertexID) ([]bool, error) {
-	v, err := r.look(ctx, ids, len(r.bound.Load().VertexProps) > 0)
+	b, props := r.bound.Load(), r.indexed(ix)
+	if b.Reads(false, props) {
+		return r.visible(ctx, ids)
+	}
+	v, err := r.look(ctx, ids, reading(props))
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range r.indexed(ix) {
+	for _, p := range props {
 		for i, e := range v.elements {
 			v.seen[i] = v.seen[i] && e.Read(p).Permits(v.cols, i)
 		}

@@ -15,6 +15,7 @@ type reader struct {
 	tx    shard.Tx
 	names graph.Catalog
 	bound atomic.Pointer[rules.Bound]
+	memo  *memo // nil for a transaction that has changed something
 }
 
 // vertices is what a policy says of some vertices.
@@ -24,11 +25,8 @@ type vertices struct {
 	seen     []bool
 }
 
-// all reports whether all vertices are seen.
-func (v *vertices) all() bool { return !slices.Contains(v.seen, false) }
-
-// look returns what the policy says of vertices. values asks for the columns in any case, for gates of other actions.
-func (r *reader) look(ctx context.Context, ids []graph.VertexID, values bool) (*vertices, error) {
+// look reads what the policy says of vertices. Need, if not nil, reports whether a gate that is asked for beside Visible needs the columns.
+func (r *reader) look(ctx context.Context, ids []graph.VertexID, need func(e *rules.Element) bool) (*vertices, error) {
 	b := r.bound.Load()
 	sets := make([]graph.LabelSet, len(ids))
 	if err := r.tx.LabelSets(ctx, ids, sets); err != nil {
@@ -37,15 +35,16 @@ func (r *reader) look(ctx context.Context, ids []graph.VertexID, values bool) (*
 	v := &vertices{elements: make([]*rules.Element, len(ids)), seen: make([]bool, len(ids))}
 	var last graph.LabelSet
 	var e *rules.Element
+	values := false
 	for i, set := range sets {
 		if set == 0 {
 			continue
 		}
 		if e == nil || set != last {
 			e, last = b.Vertices(set), set
+			values = values || !e.Visible.Static() || need != nil && need(e)
 		}
 		v.elements[i], v.seen[i] = e, e.Visible.Always
-		values = values || !e.Visible.Always && !e.Visible.Never()
 	}
 	if !values {
 		return v, nil
@@ -60,10 +59,49 @@ func (r *reader) look(ctx context.Context, ids []graph.VertexID, values bool) (*
 	return v, nil
 }
 
+// always is look's need of all columns.
+func always(*rules.Element) bool { return true }
+
+// reading returns look's need to read some properties.
+func reading(props []graph.PropID) func(e *rules.Element) bool {
+	return func(e *rules.Element) bool {
+		return slices.ContainsFunc(props, func(p graph.PropID) bool { return !e.Read(p).Static() })
+	}
+}
+
+// visible returns which vertices are visible. One that is not there may be either.
+func (r *reader) visible(ctx context.Context, ids []graph.VertexID) (seen []bool, err error) {
+	if r.memo == nil {
+		v, err := r.look(ctx, ids, nil)
+		if err != nil {
+			return nil, err
+		}
+		return v.seen, nil
+	}
+	seen = make([]bool, len(ids))
+	rest := r.memo.recall(ids, seen, nil)
+	if len(rest) == 0 {
+		return seen, nil
+	}
+	some, exist := make([]graph.VertexID, len(rest)), make([]bool, len(rest))
+	for k, i := range rest {
+		some[k] = ids[i]
+	}
+	v, err := r.look(ctx, some, nil)
+	if err != nil {
+		return nil, err
+	}
+	for k, i := range rest {
+		seen[i], exist[k] = v.seen[k], v.elements[k] != nil
+	}
+	r.memo.note(some, v.seen, exist)
+	return seen, nil
+}
+
 // free reports whether the policy hides no vertices, and no edges.
 func (r *reader) free() (vertices, edges bool) {
 	b := r.bound.Load()
-	return b.Free(false, rules.Traverse, ""), b.Free(true, rules.Traverse, "")
+	return b.All(false), b.All(true)
 }
 
 // Scan implements shard.Reader.
@@ -79,11 +117,11 @@ func (r *reader) Scan(
 		if dst, next, done, err = r.tx.Scan(ctx, label, next, dst); err != nil {
 			return dst, next, done, err
 		}
-		v, err := r.look(ctx, dst[start:], false)
+		seen, err := r.visible(ctx, dst[start:])
 		if err != nil {
 			return dst, next, done, err
 		}
-		dst = append(dst[:start], keep(dst[start:], v.seen)...)
+		dst = append(dst[:start], keep(dst[start:], seen)...)
 	}
 	return dst, next, done, nil
 }
@@ -106,12 +144,12 @@ func (r *reader) LabelSets(ctx context.Context, ids []graph.VertexID, out []grap
 	if all, _ := r.free(); all || err != nil {
 		return err
 	}
-	v, err := r.look(ctx, ids, false)
+	seen, err := r.visible(ctx, ids)
 	if err != nil {
 		return err
 	}
-	for i, seen := range v.seen {
-		if !seen {
+	for i, ok := range seen {
+		if !ok {
 			out[i] = 0
 		}
 	}
@@ -120,18 +158,51 @@ func (r *reader) LabelSets(ctx context.Context, ids []graph.VertexID, out []grap
 
 // Properties implements shard.Reader.
 func (r *reader) Properties(ctx context.Context, ids []graph.VertexID, props []graph.PropID, out [][]graph.Value) error {
-	b := r.bound.Load()
-	err := r.tx.Properties(ctx, ids, props, out)
-	if all, _ := r.free(); err != nil || all && b.Reads(false, props) {
+	if err := r.tx.Properties(ctx, ids, props, out); err != nil {
 		return err
 	}
-	v, err := r.look(ctx, ids, len(b.VertexProps) > 0)
+	b := r.bound.Load()
+	if !b.All(false) {
+		seen, err := r.visible(ctx, ids)
+		if err != nil {
+			return err
+		}
+		for i, ok := range seen {
+			if !ok {
+				for p := range props {
+					out[p][i] = graph.Value{}
+				}
+			}
+		}
+	}
+	if b.Reads(false, props) {
+		return nil
+	}
+	return r.mask(ctx, ids, props, out)
+}
+
+// mask makes values null that may not be read, of visible vertices.
+func (r *reader) mask(ctx context.Context, ids []graph.VertexID, props []graph.PropID, out [][]graph.Value) error {
+	b := r.bound.Load()
+	some := slices.DeleteFunc(slices.Clone(props), func(p graph.PropID) bool { return b.Read(false, p) })
+	v, err := r.look(ctx, ids, reading(some))
 	if err != nil {
 		return err
 	}
 	for p, prop := range props {
+		if b.Read(false, prop) {
+			continue
+		}
+		var last *rules.Element
+		var gate *rules.Gate
 		for i, e := range v.elements {
-			if !v.seen[i] || !e.Read(prop).Permits(v.cols, i) {
+			if e == nil {
+				continue
+			}
+			if e != last {
+				last, gate = e, e.Read(prop)
+			}
+			if !gate.Permits(v.cols, i) {
 				out[p][i] = graph.Value{}
 			}
 		}
@@ -157,14 +228,14 @@ func (r *reader) edges(ctx context.Context, edges []graph.Edge, props []graph.Pr
 	for _, e := range edges {
 		ends = append(ends, e.Src, e.Dst)
 	}
-	v, err := r.look(ctx, ends, false)
+	both, err := r.visible(ctx, ends)
 	if err != nil {
 		return nil, nil, err
 	}
 	seen = make([]bool, len(edges))
 	for i, e := range edges {
 		t := b.Edges(e.Type)
-		seen[i] = v.seen[2*i] && v.seen[2*i+1] && t.Visible.Permits(cols, i)
+		seen[i] = both[2*i] && both[2*i+1] && t.Visible.Permits(cols, i)
 		for p, prop := range props {
 			if !seen[i] || !t.Read(prop).Permits(cols, i) {
 				out[p][i] = graph.Value{}

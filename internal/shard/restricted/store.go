@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hopgate/hopgate/internal/access"
@@ -68,6 +69,7 @@ type Graph struct {
 	shard.Graph
 	name  string
 	views sync.Map // *View by the roles, as key returns them
+	ruled atomic.Pointer[ruled]
 }
 
 // caller is who makes a request, as far as rules ask.
@@ -95,12 +97,20 @@ func (g *Graph) caller(ctx context.Context) caller {
 	return c
 }
 
-// policy returns that of a caller, or nil if nothing restricts it.
-func (g *Graph) policy(c caller) *rules.Policy {
+// scope returns what a caller sees, or nil if nothing restricts it.
+func (g *Graph) scope(c *caller) *scope {
 	if !c.known {
 		return nil
 	}
-	return rules.New(g.Rules(), c.roles, c.base, c.id.Claims)
+	r, all := g.ruled.Load(), g.Rules()
+	if !r.of(all) {
+		r = newRuled(all)
+		g.ruled.Store(r)
+	}
+	if s := r.scope(c, g.Graph); s.policy != nil {
+		return s
+	}
+	return nil
 }
 
 // For returns the graph as the caller of a context sees it: as it is, or a View.
@@ -110,7 +120,7 @@ func For(ctx context.Context, of shard.Graph) shard.Graph {
 		return of
 	}
 	c := g.caller(ctx)
-	if g.policy(c) == nil {
+	if g.scope(&c) == nil {
 		return of
 	}
 	return g.view(c)
@@ -149,16 +159,18 @@ func (g *Graph) restrict(ctx context.Context, tx shard.Tx, err error) (shard.Tx,
 	if err != nil {
 		return nil, err
 	}
-	policy := g.policy(g.caller(ctx))
-	if policy == nil {
+	c := g.caller(ctx)
+	s := g.scope(&c)
+	if s == nil {
 		return tx, nil
 	}
-	return New(tx, g.Graph, policy, FeaturesOf(g.Graph.Features())), nil
+	return s.open(tx, FeaturesOf(g.Graph.Features())), nil
 }
 
 // whole returns an error if a policy restricts the caller, who asks for what concerns the whole graph.
 func (g *Graph) whole(ctx context.Context, what string) error {
-	if g.policy(g.caller(ctx)) == nil {
+	c := g.caller(ctx)
+	if g.scope(&c) == nil {
 		return nil
 	}
 	return graph.Forbidden(graph.PhaseRuntime, "Rules", "%s needs a caller whom no rule of the graph restricts", what)
@@ -324,9 +336,9 @@ func (v *View) restrict(ctx context.Context, tx shard.Tx, err error) (shard.Tx, 
 		tx.Rollback()
 		return nil, graph.InternalError("a transaction under rules without its caller", nil)
 	}
-	policy := v.policy(c)
-	if policy == nil { // its rules are gone
-		policy = rules.Everything()
+	s := v.scope(&c)
+	if s == nil { // its rules are gone
+		return New(tx, v.Graph.Graph, rules.Everything(), v.set), nil
 	}
-	return New(tx, v.Graph.Graph, policy, v.set), nil
+	return s.open(tx, v.set), nil
 }

@@ -19,15 +19,19 @@ type tx struct {
 
 // New returns a transaction that shows and permits what a policy does. names are those of the graph; set are the features of FeaturesOf.
 func New(of shard.Tx, names graph.Catalog, policy *rules.Policy, set *shard.FeatureSet) shard.Tx {
-	r := &reader{tx: of, names: names}
-	r.bound.Store(policy.Bind(names))
-	return &tx{Tx: shard.Complete(names, r, r, of.Rollback), r: r, policy: policy, set: set}
+	return (&scope{policy: policy, names: names, closed: true}).open(of, set)
+}
+
+// open returns a transaction under the policy of a scope.
+func (s *scope) open(of shard.Tx, set *shard.FeatureSet) shard.Tx {
+	r := s.reader(of)
+	return &tx{Tx: shard.Complete(s.names, r, r, of.Rollback), r: r, policy: s.policy, set: set}
 }
 
 // FeaturesOf returns the features of transactions under a policy, of those that they have without one.
 func FeaturesOf(of *shard.FeatureSet) *shard.FeatureSet {
 	set := *of
-	for _, f := range []shard.Feature{shard.ReadMetering, shard.WireMetering, shard.ExactCounts} {
+	for _, f := range []shard.Feature{shard.ReadMetering, shard.WireMetering, shard.ExactCounts, shard.ChangeDates} {
 		set[f] = "what it counts would tell of hidden elements"
 	}
 	return &set
@@ -36,7 +40,7 @@ func FeaturesOf(of *shard.FeatureSet) *shard.FeatureSet {
 // Features implements shard.Tx.
 func (t *tx) Features() shard.Features {
 	f := t.r.tx.Features()
-	f.Set, f.Reads, f.Wire, f.Exact = t.set, nil, nil, nil
+	f.Set, f.Reads, f.Wire, f.Exact, f.Dated = t.set, nil, nil, nil, nil
 	if f.Aggregates != nil {
 		f.Aggregates = aggregator{t.r, f.Aggregates}
 	}
@@ -60,16 +64,32 @@ func (t *tx) Records(ctx context.Context, ids []graph.VertexID, out []shard.Reco
 	if err := t.r.tx.Records(ctx, ids, out); err != nil {
 		return err
 	}
-	v, err := t.r.look(ctx, ids, len(t.r.bound.Load().VertexProps) > 0)
+	b := t.r.bound.Load()
+	if !b.All(false) {
+		seen, err := t.r.visible(ctx, ids)
+		if err != nil {
+			return err
+		}
+		for i, ok := range seen {
+			if !ok {
+				out[i] = shard.Record{}
+			}
+		}
+	}
+	masked := func(rec shard.Record) bool {
+		return slices.ContainsFunc(rec.Props, func(p graph.Property) bool { return !b.Read(false, p.ID) })
+	}
+	if !slices.ContainsFunc(out[:len(ids)], masked) {
+		return nil
+	}
+	v, err := t.r.look(ctx, ids, always)
 	if err != nil {
 		return err
 	}
 	for i, e := range v.elements {
-		if !v.seen[i] {
-			out[i] = shard.Record{}
-			continue
+		if e != nil {
+			out[i].Props = readable(out[i].Props, e, v.cols, i)
 		}
-		out[i].Props = readable(out[i].Props, e, v.cols, i)
 	}
 	return nil
 }

@@ -60,6 +60,7 @@ func (t *tx) Apply(ctx context.Context, ms []shard.Mutation) error {
 			return err
 		}
 	}
+	t.r.memo = nil
 	if err := t.r.tx.Apply(ctx, ms); err != nil || !t.policy.Checks() {
 		return conceal(err)
 	}
@@ -91,7 +92,7 @@ func (t *tx) changes(ctx context.Context, ms []shard.Mutation) (c *changes, err 
 			ids[2*i], ids[2*i+1] = m.Vertex, m.Vertex
 		}
 	}
-	if c.vertices, err = t.r.look(ctx, ids, true); err != nil {
+	if c.vertices, err = t.r.look(ctx, ids, always); err != nil {
 		return nil, err
 	}
 	c.edges, c.cols, err = t.r.edges(ctx, edges, nil, nil)
@@ -243,7 +244,7 @@ func (t *tx) stillSeen(ctx context.Context, ms []shard.Mutation) error {
 			edges = append(edges, m.Edge)
 		}
 	}
-	v, err := t.r.look(ctx, ids, false)
+	v, err := t.r.look(ctx, ids, nil)
 	if err != nil {
 		return err
 	}
@@ -254,7 +255,7 @@ func (t *tx) stillSeen(ctx context.Context, ms []shard.Mutation) error {
 	for i, e := range v.elements {
 		v.seen[i] = v.seen[i] || e == nil // deleted meanwhile
 	}
-	if !v.all() || slices.Contains(seen, false) {
+	if slices.Contains(v.seen, false) || slices.Contains(seen, false) {
 		return forbidden("the change would hide an element from its writer, which a rule WITH CHECK refuses")
 	}
 	return nil
