@@ -2,6 +2,7 @@ package restricted
 
 import (
 	"context"
+	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
@@ -11,18 +12,15 @@ import (
 // may be read.
 func (r *reader) owners(ctx context.Context, index graph.IndexID, owners []graph.IndexOwner) (found []bool, err error) {
 	ix := r.index(index)
-	if ix == nil {
-		return make([]bool, len(owners)), nil
-	}
-	if ix.Type == "" {
-		return r.foundVertices(ctx, ix, vertexOwners(owners))
+	if ix == nil || ix.Type == "" {
+		return r.foundVertices(ctx, index, vertexOwners(owners))
 	}
 	t, _ := r.names.Type(ix.Type)
 	edges := make([]graph.Edge, len(owners))
 	for i, o := range owners {
 		edges[i] = graph.Edge{ID: o.Edge, Src: o.Vertex, Dst: o.Dst, Type: t}
 	}
-	return r.foundEdges(ctx, ix, edges)
+	return r.foundEdges(ctx, index, edges)
 }
 
 func vertexOwners(owners []graph.IndexOwner) []graph.VertexID {
@@ -31,46 +29,6 @@ func vertexOwners(owners []graph.IndexOwner) []graph.VertexID {
 		ids[i] = o.Vertex
 	}
 	return ids
-}
-
-// indexed returns the properties of an index.
-func (r *reader) indexed(ix *graph.Index) (props []graph.PropID) {
-	for _, name := range ix.Props {
-		if p, ok := r.names.Prop(name); ok {
-			props = append(props, p)
-		}
-	}
-	return props
-}
-
-func (r *reader) foundVertices(ctx context.Context, ix *graph.Index, ids []graph.VertexID) ([]bool, error) {
-	b, props := r.bound.Load(), r.indexed(ix)
-	if b.Reads(false, props) {
-		return r.visible(ctx, ids)
-	}
-	v, err := r.look(ctx, ids, reading(props))
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range props {
-		for i, e := range v.elements {
-			v.seen[i] = v.seen[i] && e.Read(p).Permits(v.cols, i)
-		}
-	}
-	return v.seen, nil
-}
-
-func (r *reader) foundEdges(ctx context.Context, ix *graph.Index, edges []graph.Edge) ([]bool, error) {
-	seen, cols, err := r.edges(ctx, edges, nil, nil)
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range r.indexed(ix) {
-		for i, e := range edges {
-			seen[i] = seen[i] && r.bound.Load().Edges(e.Type).Read(p).Permits(cols, i)
-		}
-	}
-	return seen, nil
 }
 
 func (r *reader) index(id graph.IndexID) *graph.Index {
@@ -83,6 +41,60 @@ func (r *reader) index(id graph.IndexID) *graph.Index {
 	return nil
 }
 
+// indexed returns the properties of an index that may not be read of all visible vertices, or edges; ok is false without the index.
+func (r *reader) indexed(id graph.IndexID) (masked []graph.PropID, ok bool) {
+	ix, b := r.index(id), r.bound.Load()
+	if ix == nil {
+		return nil, false
+	}
+	for _, name := range ix.Props {
+		if p, known := r.names.Prop(name); known && !b.Read(ix.Type != "", p) {
+			masked = append(masked, p)
+		}
+	}
+	return masked, true
+}
+
+// foundVertices is owners for vertices.
+func (r *reader) foundVertices(ctx context.Context, index graph.IndexID, ids []graph.VertexID) ([]bool, error) {
+	masked, ok := r.indexed(index)
+	switch {
+	case !ok:
+		return make([]bool, len(ids)), nil
+	case len(masked) == 0:
+		return r.visible(ctx, ids)
+	}
+	v, err := r.look(ctx, ids, reading(masked))
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range masked {
+		for i, e := range v.elements {
+			v.seen[i] = v.seen[i] && e.Read(p).Permits(v.cols, i)
+		}
+	}
+	return v.seen, nil
+}
+
+// foundEdges is owners for edges.
+func (r *reader) foundEdges(ctx context.Context, index graph.IndexID, edges []graph.Edge) ([]bool, error) {
+	masked, ok := r.indexed(index)
+	if !ok {
+		return make([]bool, len(edges)), nil
+	}
+	seen, cols, err := r.edges(ctx, edges, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	b := r.bound.Load()
+	for _, p := range masked {
+		for i, e := range edges {
+			seen[i] = seen[i] && b.Edges(e.Type).Read(p).Permits(cols, i)
+		}
+	}
+	return seen, nil
+}
+
 // Lookup implements shard.Indexes.
 func (r *reader) Lookup(ctx context.Context, index shard.IndexRef, vals []graph.Value) ([]int, []graph.IndexOwner, error) {
 	offsets, owners, err := r.tx.Lookup(ctx, index, vals)
@@ -93,16 +105,9 @@ func (r *reader) Lookup(ctx context.Context, index shard.IndexRef, vals []graph.
 	if err != nil {
 		return nil, nil, err
 	}
-	out, n := make([]int, len(offsets)), 0
-	for k := 1; k < len(offsets); k++ {
-		for _, ok := range found[offsets[k-1]:offsets[k]] {
-			if ok {
-				n++
-			}
-		}
-		out[k] = n
-	}
-	return out, keep(append([]graph.IndexOwner(nil), owners...), found), nil
+	offsets = slices.Clone(offsets)
+	narrow(offsets, found)
+	return offsets, keep(slices.Clone(owners), found), nil
 }
 
 // Range implements shard.Indexes.

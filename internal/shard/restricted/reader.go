@@ -69,8 +69,20 @@ func reading(props []graph.PropID) func(e *rules.Element) bool {
 	}
 }
 
+// filter returns the vertices that are visible, in the memory of ids.
+func (r *reader) filter(ctx context.Context, ids []graph.VertexID) ([]graph.VertexID, error) {
+	seen, err := r.visible(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	return keep(ids, seen), nil
+}
+
 // visible returns which vertices are visible. One that is not there may be either.
 func (r *reader) visible(ctx context.Context, ids []graph.VertexID) (seen []bool, err error) {
+	if r.bound.Load().All(false) {
+		return slices.Repeat([]bool{true}, len(ids)), nil
+	}
 	if r.memo == nil {
 		v, err := r.look(ctx, ids, nil)
 		if err != nil {

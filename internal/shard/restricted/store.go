@@ -102,15 +102,21 @@ func (g *Graph) scope(c *caller) *scope {
 	if !c.known {
 		return nil
 	}
-	r, all := g.ruled.Load(), g.Rules()
-	if !r.of(all) {
-		r = newRuled(all)
-		g.ruled.Store(r)
-	}
-	if s := r.scope(c, g.Graph); s.policy != nil {
+	if s := g.rules().scope(c, g.Graph); s.policy != nil {
 		return s
 	}
 	return nil
+}
+
+// rules returns what is kept for the graph's present rules.
+func (g *Graph) rules() *ruled {
+	all := g.Rules()
+	if r := g.ruled.Load(); r.of(all) {
+		return r
+	}
+	r := newRuled(all)
+	g.ruled.Store(r)
+	return r
 }
 
 // For returns the graph as the caller of a context sees it: as it is, or a View.
@@ -230,6 +236,39 @@ type View struct {
 	roles []string
 	base  []rules.Action
 	set   *shard.FeatureSet
+	known atomic.Pointer[known]
+}
+
+// known is which names callers may know of, as long as the graph has the same rules.
+type known struct {
+	of    *ruled
+	names rules.Names
+	has   sync.Map // bool by nameOf, for names of the graph
+}
+
+// nameOf is a name of a kind.
+type nameOf struct {
+	kind nameKind
+	name string
+}
+
+type nameKind uint8
+
+const (
+	aLabel nameKind = iota
+	aType
+	aProp
+)
+
+// Has reports whether the callers may know of a name.
+func (k *known) Has(kind nameKind, name string) bool {
+	key := nameOf{kind, name}
+	if ok, found := k.has.Load(key); found {
+		return ok.(bool)
+	}
+	ok := kind == aProp && k.names.HasProp(name) || kind != aProp && k.names.Has(kind == aType, name)
+	k.has.Store(key, ok)
+	return ok
 }
 
 // view returns the View of callers with the roles of one of them.
@@ -239,34 +278,44 @@ func (g *Graph) view(c caller) *View {
 	if v, ok := g.views.Load(key); ok {
 		return v.(*View)
 	}
-	v, _ := g.views.LoadOrStore(key, &View{g, c.roles, c.base, FeaturesOf(g.Graph.Features())})
+	v, _ := g.views.LoadOrStore(key, &View{Graph: g, roles: c.roles, base: c.base, set: FeaturesOf(g.Graph.Features())})
 	return v.(*View)
 }
 
 // names returns which names the callers may know of.
-func (v *View) names() rules.Names { return rules.NamesOf(v.Rules(), v.roles, v.base) }
+func (v *View) names() *known {
+	r := v.rules()
+	if k := v.known.Load(); k != nil && k.of == r {
+		return k
+	}
+	k := &known{of: r, names: rules.NamesOf(r.rules, v.roles, v.base)}
+	v.known.Store(k)
+	return k
+}
 
 // Label implements graph.Catalog.
 func (v *View) Label(name string) (graph.LabelID, bool) {
 	id, ok := v.Graph.Label(name)
-	return id, ok && v.names().Has(false, name)
+	return id, ok && v.names().Has(aLabel, name)
 }
 
 // Type implements graph.Catalog.
 func (v *View) Type(name string) (graph.TypeID, bool) {
 	id, ok := v.Graph.Type(name)
-	return id, ok && v.names().Has(true, name)
+	return id, ok && v.names().Has(aType, name)
 }
 
 // Prop implements graph.Catalog.
 func (v *View) Prop(name string) (graph.PropID, bool) {
 	id, ok := v.Graph.Prop(name)
-	return id, ok && v.names().HasProp(name)
+	return id, ok && v.names().Has(aProp, name)
 }
 
-func filter(all []string, has func(name string) bool) (out []string) {
+// filter returns the names of a kind that the callers may know of.
+func (v *View) filter(kind nameKind, all []string) (out []string) {
+	k := v.names()
 	for _, name := range all {
-		if has(name) {
+		if k.Has(kind, name) {
 			out = append(out, name)
 		}
 	}
@@ -274,26 +323,22 @@ func filter(all []string, has func(name string) bool) (out []string) {
 }
 
 // AllLabels implements graph.Catalog.
-func (v *View) AllLabels() []string {
-	n := v.names()
-	return filter(v.Graph.AllLabels(), func(name string) bool { return n.Has(false, name) })
-}
+func (v *View) AllLabels() []string { return v.filter(aLabel, v.Graph.AllLabels()) }
 
 // AllTypes implements graph.Catalog.
-func (v *View) AllTypes() []string {
-	n := v.names()
-	return filter(v.Graph.AllTypes(), func(name string) bool { return n.Has(true, name) })
-}
+func (v *View) AllTypes() []string { return v.filter(aType, v.Graph.AllTypes()) }
 
 // AllProps implements graph.Catalog.
-func (v *View) AllProps() []string { return filter(v.Graph.AllProps(), v.names().HasProp) }
+func (v *View) AllProps() []string { return v.filter(aProp, v.Graph.AllProps()) }
 
 // Indexes implements graph.Catalog: those over what the callers may know of.
 func (v *View) Indexes() (out []graph.Index) {
-	n := v.names()
 	for _, ix := range v.Graph.Indexes() {
-		unknown := func(name string) bool { return !n.Has(ix.Type != "", name) }
-		if !slices.ContainsFunc(ix.Names(), unknown) && !slices.ContainsFunc(ix.Props, func(p string) bool { return !n.HasProp(p) }) {
+		kind := aLabel
+		if ix.Type != "" {
+			kind = aType
+		}
+		if len(v.filter(kind, ix.Names())) == len(ix.Names()) && len(v.filter(aProp, ix.Props)) == len(ix.Props) {
 			out = append(out, ix)
 		}
 	}
@@ -302,9 +347,9 @@ func (v *View) Indexes() (out []graph.Index) {
 
 // TTLs implements shard.Graph.
 func (v *View) TTLs() (out []graph.TTL) {
-	n := v.names()
+	k := v.names()
 	for _, t := range v.Graph.TTLs() {
-		if n.Has(t.Type != "", t.Label+t.Type) {
+		if t.Label != "" && k.Has(aLabel, t.Label) || t.Type != "" && k.Has(aType, t.Type) {
 			out = append(out, t)
 		}
 	}

@@ -122,6 +122,74 @@ func (t *tx) EdgeRecords(ctx context.Context, edges []graph.Edge, out []shard.Re
 	return nil
 }
 
+// Seek implements shard.Tx.
+func (t *tx) Seek(ctx context.Context, req *shard.Seek, res *shard.Found) error {
+	if err := t.r.tx.Seek(ctx, req, res); err != nil {
+		return err
+	}
+	found, err := t.r.foundVertices(ctx, req.Index, res.IDs)
+	if err != nil {
+		return err
+	}
+	narrow(res.Offsets, found)
+	res.IDs = keep(res.IDs, found)
+	return nil
+}
+
+// SeekEdges implements shard.Tx.
+func (t *tx) SeekEdges(ctx context.Context, req *shard.Seek, res *shard.FoundEdges) error {
+	if err := t.r.tx.SeekEdges(ctx, req, res); err != nil {
+		return err
+	}
+	found, err := t.r.foundEdges(ctx, req.Index, res.Edges)
+	if err != nil {
+		return err
+	}
+	narrow(res.Offsets, found)
+	res.Edges = keep(res.Edges, found)
+	return nil
+}
+
+// narrow makes offsets those of the elements that keep leaves.
+func narrow(offsets []int, found []bool) {
+	n, at := 0, 0
+	for k := 1; k < len(offsets); k++ {
+		for ; at < offsets[k]; at++ {
+			if found[at] {
+				n++
+			}
+		}
+		offsets[k] = n
+	}
+}
+
+// manySources is from how many sources on a step takes sets, whose memory is that of the graph's vertices, one bit each.
+const manySources = 1 << 10
+
+// Step implements shard.Tx.
+func (t *tx) Step(ctx context.Context, from *graph.VertexSet, types []graph.TypeID, dir graph.Direction, out *graph.VertexSet) error {
+	vertices, edges := t.r.free()
+	if vertices && edges {
+		return t.r.tx.Step(ctx, from, types, dir, out)
+	}
+	sources := from.AppendTo(nil)
+	if !edges || len(sources) < manySources {
+		return t.Tx.Step(ctx, from, types, dir, out)
+	}
+	sources, err := t.r.filter(ctx, sources)
+	if err != nil {
+		return err
+	}
+	var near, far graph.VertexSet
+	near.AddAll(sources)
+	if err := t.r.tx.Step(ctx, &near, types, dir, &far); err != nil {
+		return err
+	}
+	targets, err := t.r.filter(ctx, far.AppendTo(nil))
+	out.AddAll(targets)
+	return err
+}
+
 // aggregator adds up where the graph is what the policy leaves as it is.
 type aggregator struct {
 	r  *reader
@@ -166,12 +234,7 @@ func (s texts) SearchText(ctx context.Context, req *shard.TextSearch, res *shard
 	if err := s.of.SearchText(ctx, &all, res); err != nil || req.Await {
 		return err
 	}
-	ix := s.r.index(req.Index)
-	if ix == nil {
-		*res = shard.TextHits{}
-		return nil
-	}
-	found, err := s.found(ctx, ix, res)
+	found, err := s.found(ctx, req.Index, res)
 	if err != nil {
 		return err
 	}
@@ -183,14 +246,14 @@ func (s texts) SearchText(ctx context.Context, req *shard.TextSearch, res *shard
 }
 
 // found drops the hits that the caller may not find, and returns which these are not.
-func (s texts) found(ctx context.Context, ix *graph.Index, res *shard.TextHits) (found []bool, err error) {
-	if ix.Type != "" {
-		if found, err = s.r.foundEdges(ctx, ix, res.Edges); err == nil {
+func (s texts) found(ctx context.Context, index graph.IndexID, res *shard.TextHits) (found []bool, err error) {
+	if len(res.Edges) > 0 {
+		if found, err = s.r.foundEdges(ctx, index, res.Edges); err == nil {
 			res.Edges = keep(res.Edges, found)
 		}
 		return found, err
 	}
-	if found, err = s.r.foundVertices(ctx, ix, res.Vertices); err == nil {
+	if found, err = s.r.foundVertices(ctx, index, res.Vertices); err == nil {
 		res.Vertices = keep(res.Vertices, found)
 	}
 	return found, err
