@@ -22,11 +22,12 @@ const (
 	Passing
 	ExactCounts
 	ChangeDates
+	DegreeBounds
 	NumFeatures
 )
 
 var featureNames = [NumFeatures]string{
-	"aggregates", "full text", "turns", "validation", "read metering", "wire metering", "passing", "exact counts", "change dates",
+	"aggregates", "full text", "turns", "validation", "read metering", "wire metering", "passing", "exact counts", "change dates", "degree bounds",
 }
 
 // String returns the name of the feature.
@@ -50,6 +51,7 @@ type Features struct {
 	Passer     Passer
 	Exact      Counter
 	Dated      Dated
+	Bounds     Bounder
 	// Set says why features are missing.
 	Set *FeatureSet
 }
@@ -89,6 +91,12 @@ type Dated interface {
 	// LastChange returns a number of the last commit, in the transaction's snapshot, that changed the labels of a vertex that was there
 	// before, or one of some properties. Later commits have greater numbers. ok is false if the transaction does not know.
 	LastChange(props []graph.PropID) (commit uint64, ok bool)
+}
+
+// Bounder is a Tx whose degrees take more than looking them up. DegreeBounds fills out[i] with at least the degree of ids[i], for who
+// only chooses a way by it.
+type Bounder interface {
+	DegreeBounds(ctx context.Context, ids []graph.VertexID, types []graph.TypeID, dir graph.Direction, out []int) error
 }
 
 // CountExactly returns the statistics of exactly what a transaction sees. Where they are not there, it reads the graph to count them.

@@ -42,6 +42,7 @@ var (
 var graphFeatures = shard.FeatureSet{
 	shard.Validation:   "every snapshot is the present one as it begins",
 	shard.WireMetering: "what is read is in this process",
+	shard.DegreeBounds: "degrees are looked up",
 }
 
 // Features implements shard.Graph.

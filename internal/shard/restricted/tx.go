@@ -34,13 +34,14 @@ func FeaturesOf(of *shard.FeatureSet) *shard.FeatureSet {
 	for _, f := range []shard.Feature{shard.ReadMetering, shard.WireMetering, shard.ExactCounts, shard.ChangeDates} {
 		set[f] = "what it counts would tell of hidden elements"
 	}
+	set[shard.DegreeBounds] = ""
 	return &set
 }
 
 // Features implements shard.Tx.
 func (t *tx) Features() shard.Features {
 	f := t.r.tx.Features()
-	f.Set, f.Reads, f.Wire, f.Exact, f.Dated = t.set, nil, nil, nil, nil
+	f.Set, f.Reads, f.Wire, f.Exact, f.Dated, f.Bounds = t.set, nil, nil, nil, nil, t
 	if f.Aggregates != nil {
 		f.Aggregates = aggregator{t.r, f.Aggregates}
 	}
@@ -120,6 +121,11 @@ func (t *tx) EdgeRecords(ctx context.Context, edges []graph.Edge, out []shard.Re
 		out[i].Props = readable(out[i].Props, t.r.bound.Load().Edges(edges[i].Type), cols, i)
 	}
 	return nil
+}
+
+// DegreeBounds implements shard.Bounder by the degrees without a policy.
+func (t *tx) DegreeBounds(ctx context.Context, ids []graph.VertexID, types []graph.TypeID, dir graph.Direction, out []int) error {
+	return t.r.tx.Degrees(ctx, ids, types, dir, out)
 }
 
 // Seek implements shard.Tx.

@@ -203,7 +203,7 @@ func (x *intersect) readDegrees(ctx context.Context, i, lo, hi int) error {
 		clear(l.degrees)
 		return nil
 	}
-	return x.Run.Tx.Degrees(ctx, l.f.IDs, types, l.reader.Dir, l.degrees)
+	return x.Run.DegreeBounds(ctx, l.f.IDs, types, l.reader.Dir, l.degrees)
 }
 
 // read reads the lists of the next rows: as many as have at most MaxEdges edges together, at least one.
@@ -270,7 +270,7 @@ func (x *intersect) readBack(ctx context.Context, near, far int) (bool, error) {
 		return false, nil
 	}
 	x.revs = slices.Grow(x.revs[:0], len(x.ends.IDs))[:len(x.ends.IDs)]
-	if err := x.Run.Tx.Degrees(ctx, x.ends.IDs, types, e.back.Dir, x.revs); err != nil {
+	if err := x.Run.DegreeBounds(ctx, x.ends.IDs, types, e.back.Dir, x.revs); err != nil {
 		return false, err
 	}
 	back := 0

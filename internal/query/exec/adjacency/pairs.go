@@ -130,7 +130,7 @@ func repeats(list []graph.VertexID) int {
 
 func (p *pairs) readDegrees(ctx context.Context, i int, ids []graph.VertexID, types []graph.TypeID) error {
 	p.degrees[i] = slices.Grow(p.degrees[i][:0], len(ids))[:len(ids)]
-	return p.r.Tx.Degrees(ctx, ids, types, p.readers[i].Dir, p.degrees[i])
+	return p.r.DegreeBounds(ctx, ids, types, p.readers[i].Dir, p.degrees[i])
 }
 
 // hop returns the reader of the current lists.

@@ -253,6 +253,17 @@ func (r *Run) SearchText(ctx context.Context, req *shard.TextSearch, res *shard.
 	return err
 }
 
+// DegreeBounds fills out[i] with at least the degree of ids[i], as shard.Bounder says.
+func (r *Run) DegreeBounds(ctx context.Context, ids []graph.VertexID, types []graph.TypeID, dir graph.Direction, out []int) error {
+	b := r.Tally.Features().Bounds
+	if b == nil {
+		return r.Tally.Degrees(ctx, ids, types, dir, out)
+	}
+	r.Tally.count(requestDegrees)
+	r.Tally.chargeBytes(8 * len(ids))
+	return b.DegreeBounds(ctx, ids, types, dir, out)
+}
+
 // Aggregate prepares an aggregation, as shard.Aggregator says. The plan is one for graphs with shard.Aggregates.
 func (r *Run) Aggregate(ctx context.Context, req *shard.Aggregate) (shard.Aggregation, error) {
 	r.Tally.count(requestAggregate)

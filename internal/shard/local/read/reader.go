@@ -75,6 +75,7 @@ var partFeatures = shard.FeatureSet{
 	shard.WireMetering: "what is read is in this process",
 	shard.ExactCounts:  "the leader has the counts of all parts",
 	shard.ChangeDates:  "the leader knows of the commits",
+	shard.DegreeBounds: "degrees are looked up",
 }
 
 // Views returns the views of the shards, nil for those of other processes.

@@ -19,6 +19,7 @@ var features = shard.FeatureSet{
 	shard.ReadMetering: "the processes of the shards read",
 	shard.Passing:      "the processes of the shards have the caches",
 	shard.ChangeDates:  "the leader knows of the commits",
+	shard.DegreeBounds: "degrees are looked up",
 }
 
 // Features implements shard.Graph.
