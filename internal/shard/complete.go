@@ -19,7 +19,6 @@ func Complete(names graph.Catalog, r Reader, x Indexes, end func()) Tx {
 	if x == nil {
 		c.Indexes = noIndexes{}
 	}
-	c.count = sync.OnceValues(func() (*graph.Counts, error) { return CountAll(context.Background(), names, r) })
 	return c
 }
 
@@ -30,7 +29,9 @@ type completed struct {
 	names graph.Catalog
 	once  sync.Once
 	end   func()
-	count func() (*graph.Counts, error)
+
+	count  sync.Once
+	counts *graph.Counts
 }
 
 // readOnly are the features of what Complete returns.
@@ -81,11 +82,13 @@ func (*completed) Nearest(context.Context, *Nearest, *Top) (NearestFound, error)
 
 // Counts implements Tx. It returns none if the backing fails, as it does with the requests that follow.
 func (c *completed) Counts() *graph.Counts {
-	counts, err := c.count()
-	if err != nil {
-		return &graph.Counts{}
-	}
-	return counts
+	c.count.Do(func() {
+		var err error
+		if c.counts, err = CountAll(context.Background(), c.names, c.Reader); err != nil {
+			c.counts = &graph.Counts{}
+		}
+	})
+	return c.counts
 }
 
 // Statistics implements Tx.

@@ -3,6 +3,7 @@ package restricted
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/rules"
@@ -20,7 +21,7 @@ func (r *reader) Expand(ctx context.Context, req *shard.Expand, res *shard.Neigh
 	case req.Into != nil && req.MaxEdges == 0:
 		return r.expandAllInto(ctx, req, res)
 	}
-	x := expansion{r: r, b: b, req: req, res: res, vertices: allVertices, plain: plain}
+	x := expansion{r: r, b: b, req: req, res: res, plain: plain}
 	return x.run(ctx)
 }
 
@@ -50,14 +51,13 @@ func (r *reader) expandAllInto(ctx context.Context, req *shard.Expand, res *shar
 
 // expansion is one Expand that the policy changes.
 type expansion struct {
-	r        *reader
-	b        *rules.Bound
-	req      *shard.Expand
-	res      *shard.Neighbours
-	vertices bool // all vertices are seen
-	plain    bool // all edges are seen, with what the request reads of them
-	inner    shard.Expand
-	hidden   []shard.EdgeRange // conditions on properties that may be hidden
+	r      *reader
+	b      *rules.Bound
+	req    *shard.Expand
+	res    *shard.Neighbours
+	plain  bool // all edges are seen, with what the request reads of them
+	inner  shard.Expand
+	hidden []shard.EdgeRange // conditions on properties that may be hidden
 }
 
 func (x *expansion) run(ctx context.Context) error {
@@ -111,26 +111,47 @@ func (x *expansion) prepare() bool {
 	return len(x.inner.Types) > 0
 }
 
+// flags are reused memory.
+var flags = sync.Pool{New: func() any { return new([]bool) }}
+
 // filter leaves the visible edges in the answer, with what may be read of them.
 func (x *expansion) filter(ctx context.Context) error {
-	keep, err := x.visible(ctx)
-	if err != nil {
+	mem := flags.Get().(*[]bool)
+	defer flags.Put(mem)
+	res := x.res
+	ends, sources := len(res.Targets), res.Done
+	*mem = slices.Grow((*mem)[:0], ends+sources)[:ends+sources]
+	keep, near := (*mem)[:ends], (*mem)[ends:]
+	if err := x.visible(ctx, keep, near); err != nil {
 		return err
 	}
 	if !x.plain {
 		x.filterEdges(keep)
 	}
-	res, n, at := x.res, 0, 0
+	n := slices.Index(keep, false)
+	if n < 0 {
+		n = ends
+	}
+	at := n
 	for i := range res.Done {
+		if res.Offsets[i+1] <= n {
+			continue
+		}
 		for ; at < res.Offsets[i+1]; at++ {
-			if keep != nil && !keep[at] {
-				continue
+			if keep[at] {
+				x.move(at, n)
+				n++
 			}
-			x.move(at, n)
-			n++
 		}
 		res.Offsets[i+1] = n
 	}
+	x.cut(n)
+	return nil
+}
+
+// cut leaves the first n edges in the answer, and of their columns those that the request asks for.
+func (x *expansion) cut(n int) {
+	res := x.res
 	res.Targets = res.Targets[:n]
 	res.Edges, res.Types, res.Reverse = first(res.Edges, n), first(res.Types, n), first(res.Reverse, n)
 	if !x.req.Edges {
@@ -140,7 +161,6 @@ func (x *expansion) filter(ctx context.Context) error {
 	for p := range res.Props {
 		res.Props[p] = first(res.Props[p], n)
 	}
-	return nil
 }
 
 func first[T any](s []T, n int) []T { return s[:min(n, len(s))] }
@@ -163,33 +183,20 @@ func (x *expansion) move(from, to int) {
 	}
 }
 
-// visible returns which edges of the answer have visible ends. It is nil if all have, and no other condition needs it.
-func (x *expansion) visible(ctx context.Context) (keep []bool, err error) {
-	if x.vertices && x.plain {
-		return nil, nil
+// visible marks the edges of the answer whose ends are visible. near is memory for the sources.
+func (x *expansion) visible(ctx context.Context, keep, near []bool) error {
+	if err := x.r.see(ctx, x.res.Targets, keep); err != nil {
+		return err
 	}
-	res := x.res
-	if x.vertices {
-		keep = make([]bool, len(res.Targets))
-		for k := range keep {
-			keep[k] = true
-		}
-		return keep, nil
-	}
-	far, err := x.r.visible(ctx, res.Targets)
-	if err != nil {
-		return nil, err
-	}
-	near, err := x.r.visible(ctx, x.inner.Sources[:res.Done])
-	if err != nil {
-		return nil, err
+	if err := x.r.see(ctx, x.inner.Sources[:x.res.Done], near); err != nil {
+		return err
 	}
 	for i, seen := range near {
 		if !seen {
-			clear(far[res.Offsets[i]:res.Offsets[i+1]])
+			clear(keep[x.res.Offsets[i]:x.res.Offsets[i+1]])
 		}
 	}
-	return far, nil
+	return nil
 }
 
 // filterEdges marks the edges that the policy hides, and hides their properties.

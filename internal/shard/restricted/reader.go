@@ -3,6 +3,7 @@ package restricted
 import (
 	"context"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -80,20 +81,28 @@ func (r *reader) filter(ctx context.Context, ids []graph.VertexID) ([]graph.Vert
 
 // visible returns which vertices are visible. One that is not there may be either.
 func (r *reader) visible(ctx context.Context, ids []graph.VertexID) (seen []bool, err error) {
+	seen = make([]bool, len(ids))
+	return seen, r.see(ctx, ids, seen)
+}
+
+// see sets which vertices are visible.
+func (r *reader) see(ctx context.Context, ids []graph.VertexID, seen []bool) error {
 	if r.bound.Load().All(false) {
-		return slices.Repeat([]bool{true}, len(ids)), nil
+		for i := range seen {
+			seen[i] = true
+		}
+		return nil
 	}
 	if r.memo == nil {
 		v, err := r.look(ctx, ids, nil)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			copy(seen, v.seen)
 		}
-		return v.seen, nil
+		return err
 	}
-	seen = make([]bool, len(ids))
 	rest := r.memo.recall(ids, seen, nil)
 	if len(rest) == 0 {
-		return seen, nil
+		return nil
 	}
 	some, exist := make([]graph.VertexID, len(rest)), make([]bool, len(rest))
 	for k, i := range rest {
@@ -101,13 +110,13 @@ func (r *reader) visible(ctx context.Context, ids []graph.VertexID) (seen []bool
 	}
 	v, err := r.look(ctx, some, nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for k, i := range rest {
 		seen[i], exist[k] = v.seen[k], v.elements[k] != nil
 	}
 	r.memo.note(some, v.seen, exist)
-	return seen, nil
+	return nil
 }
 
 // free reports whether the policy hides no vertices, and no edges.
@@ -275,23 +284,28 @@ func (r *reader) Degrees(ctx context.Context, ids []graph.VertexID, types []grap
 	sources := slices.Clone(ids)
 	slices.Sort(sources)
 	sources = slices.Compact(sources)
-	counts := make(map[graph.VertexID]int, len(sources))
+	counts := make([]int, 0, len(sources))
 	req := shard.Expand{Sources: sources, Types: types, Dir: dir, MaxEdges: manyEdges}
-	var res shard.Neighbours
+	res := answers.Get().(*shard.Neighbours)
+	defer answers.Put(res)
 	for len(req.Sources) > 0 {
-		if err := r.Expand(ctx, &req, &res); err != nil {
+		if err := r.Expand(ctx, &req, res); err != nil {
 			return err
 		}
-		for i, v := range req.Sources[:res.Done] {
-			counts[v] = res.Offsets[i+1] - res.Offsets[i]
+		for i := range res.Done {
+			counts = append(counts, res.Offsets[i+1]-res.Offsets[i])
 		}
 		req.Sources = req.Sources[res.Done:]
 	}
 	for i, v := range ids {
-		out[i] = counts[v]
+		at, _ := slices.BinarySearch(sources, v)
+		out[i] = counts[at]
 	}
 	return nil
 }
+
+// answers are the answers of requests that this package makes. They have no values, which a transaction owns.
+var answers = sync.Pool{New: func() any { return new(shard.Neighbours) }}
 
 // manyEdges is about how many edges the requests of this package ask for at a time.
 const manyEdges = 1 << 16

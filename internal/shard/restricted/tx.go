@@ -15,6 +15,10 @@ type tx struct {
 	r      *reader
 	policy *rules.Policy
 	set    *shard.FeatureSet
+	// what stands for features of the transaction without a policy
+	sums  aggregator
+	texts texts
+	turns heir
 }
 
 // New returns a transaction that shows and permits what a policy does. names are those of the graph; set are the features of FeaturesOf.
@@ -25,7 +29,11 @@ func New(of shard.Tx, names graph.Catalog, policy *rules.Policy, set *shard.Feat
 // open returns a transaction under the policy of a scope.
 func (s *scope) open(of shard.Tx, set *shard.FeatureSet) shard.Tx {
 	r := s.reader(of)
-	return &tx{Tx: shard.Complete(s.names, r, r, of.Rollback), r: r, policy: s.policy, set: set}
+	f := of.Features()
+	return &tx{
+		Tx: shard.Complete(s.names, r, r, of.Rollback), r: r, policy: s.policy, set: set,
+		sums: aggregator{r, f.Aggregates}, texts: texts{r, f.Text}, turns: heir{f.Turns},
+	}
 }
 
 // FeaturesOf returns the features of transactions under a policy, of those that they have without one.
@@ -43,13 +51,13 @@ func (t *tx) Features() shard.Features {
 	f := t.r.tx.Features()
 	f.Set, f.Reads, f.Wire, f.Exact, f.Dated, f.Bounds = t.set, nil, nil, nil, nil, t
 	if f.Aggregates != nil {
-		f.Aggregates = aggregator{t.r, f.Aggregates}
+		f.Aggregates = &t.sums
 	}
 	if f.Text != nil {
-		f.Text = texts{t.r, f.Text}
+		f.Text = &t.texts
 	}
 	if f.Turns != nil {
-		f.Turns = heir{f.Turns}
+		f.Turns = &t.turns
 	}
 	return f
 }
@@ -203,7 +211,7 @@ type aggregator struct {
 }
 
 // Aggregate implements shard.Aggregator.
-func (a aggregator) Aggregate(ctx context.Context, req *shard.Aggregate) (shard.Aggregation, error) {
+func (a *aggregator) Aggregate(ctx context.Context, req *shard.Aggregate) (shard.Aggregation, error) {
 	v, e := a.r.free()
 	b, edges := a.r.bound.Load(), req.Type != 0
 	read := slices.Clone(req.Props)
@@ -220,7 +228,7 @@ func (a aggregator) Aggregate(ctx context.Context, req *shard.Aggregate) (shard.
 type heir struct{ shard.Heir }
 
 // Inherit implements shard.Heir.
-func (h heir) Inherit(ctx context.Context, from shard.Tx) error {
+func (h *heir) Inherit(ctx context.Context, from shard.Tx) error {
 	if t, ok := from.(*tx); ok {
 		from = t.r.tx
 	}
@@ -234,7 +242,7 @@ type texts struct {
 }
 
 // SearchText implements shard.TextSearcher. A hit whose indexed properties may not all be read is left out: it may be one because of them.
-func (s texts) SearchText(ctx context.Context, req *shard.TextSearch, res *shard.TextHits) error {
+func (s *texts) SearchText(ctx context.Context, req *shard.TextSearch, res *shard.TextHits) error {
 	all := *req
 	all.Most = 0
 	if err := s.of.SearchText(ctx, &all, res); err != nil || req.Await {
@@ -252,7 +260,7 @@ func (s texts) SearchText(ctx context.Context, req *shard.TextSearch, res *shard
 }
 
 // found drops the hits that the caller may not find, and returns which these are not.
-func (s texts) found(ctx context.Context, index graph.IndexID, res *shard.TextHits) (found []bool, err error) {
+func (s *texts) found(ctx context.Context, index graph.IndexID, res *shard.TextHits) (found []bool, err error) {
 	if len(res.Edges) > 0 {
 		if found, err = s.r.foundEdges(ctx, index, res.Edges); err == nil {
 			res.Edges = keep(res.Edges, found)
