@@ -1,12 +1,13 @@
 package restricted
 
 import (
-	"strings"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/rules"
@@ -14,17 +15,18 @@ import (
 )
 
 const (
-	mostScopes = 1024     // of a graph
+	mostScopes = 1024     // of a graph, and callers
 	mostBytes  = 64 << 20 // of the memos of a graph
 	ownBytes   = 1 << 20  // of a memo that ends with its transaction
 )
 
 // ruled is what is kept as long as a graph has the same rules.
 type ruled struct {
-	rules  []rules.Rule
-	claims []string                   // that a rule asks for
-	scopes *lru.Cache[string, *scope] // by what caller.key returns
-	room   atomic.Int64
+	rules   []rules.Rule
+	claims  []string                              // that a rule asks for
+	callers *lru.Cache[*access.Identity, *caller] // those of late
+	scopes  *lru.Cache[string, *scope]            // by caller.key
+	room    atomic.Int64
 }
 
 func newRuled(all []rules.Rule) *ruled {
@@ -33,9 +35,11 @@ func newRuled(all []rules.Rule) *ruled {
 	for i := range all {
 		r.claims = all[i].Where.Claims(r.claims)
 	}
-	var err error
-	if r.scopes, err = lru.NewWithEvict(mostScopes, func(_ string, s *scope) { s.close() }); err != nil {
-		panic(err) // the size is positive
+	var err, err2 error
+	r.callers, err = lru.New[*access.Identity, *caller](mostScopes)
+	r.scopes, err2 = lru.NewWithEvict(mostScopes, func(_ string, s *scope) { s.close() })
+	if err != nil || err2 != nil {
+		panic("the size of a cache is not positive")
 	}
 	return r
 }
@@ -46,12 +50,16 @@ func (r *ruled) of(all []rules.Rule) bool {
 }
 
 // scope returns the scope of a caller. The oldest ones go if their memos leave little room.
-func (r *ruled) scope(c *caller, names graph.Catalog) *scope {
-	key := c.key(r.claims)
-	s, ok := r.scopes.Get(key)
+func (r *ruled) scope(g *Graph, id *access.Identity) *scope {
+	c, ok := r.callers.Get(id)
 	if !ok {
-		s = &scope{policy: rules.New(r.rules, c.roles, c.base, c.id.Claims), names: names, room: &r.room}
-		if old, ok, _ := r.scopes.PeekOrAdd(key, s); ok {
+		c = r.caller(g.name, id)
+		r.callers.Add(id, c)
+	}
+	s, ok := r.scopes.Get(c.key)
+	if !ok {
+		s = &scope{policy: rules.New(r.rules, c.roles, c.base, id.Claims), names: g.Graph, view: g.view(c.roles, c.base), room: &r.room}
+		if old, ok, _ := r.scopes.PeekOrAdd(c.key, s); ok {
 			s = old
 		}
 	}
@@ -61,30 +69,41 @@ func (r *ruled) scope(c *caller, names graph.Catalog) *scope {
 	return s
 }
 
-// key returns a text that is the same for callers whom some rules, which ask for claims, restrict in the same way.
-func (c *caller) key(claims []string) string {
-	var b strings.Builder
-	for _, a := range c.base {
-		b.WriteString(string(a))
+// caller is who makes a request, as far as rules ask.
+type caller struct {
+	roles []string
+	base  []rules.Action
+	key   string // the same for callers whom the rules restrict in the same way
+}
+
+func (r *ruled) caller(graphName string, id *access.Identity) *caller {
+	c := &caller{roles: id.RolesIn(graphName)}
+	switch role := id.In(graphName); role {
+	case access.Writer:
+		c.base, c.roles = []rules.Action{rules.Match, rules.Write}, append(c.roles, role.String())
+	case access.Reader, access.Fetcher:
+		c.base, c.roles = []rules.Action{rules.Match}, append(c.roles, role.String())
 	}
+	slices.Sort(c.roles)
+	key := []byte{byte(len(c.base))}
 	for _, role := range c.roles {
-		b.WriteByte(0)
-		b.WriteString(role)
+		key = append(append(key, role...), 0)
 	}
-	var buf [64]byte
-	for _, name := range claims {
-		b.WriteByte(1)
-		if v, ok := c.id.Claims[name]; ok {
-			b.Write(notation.Append(buf[:0], v))
+	for _, name := range r.claims {
+		key = append(key, 1)
+		if v, ok := id.Claims[name]; ok {
+			key = notation.Append(key, v)
 		}
 	}
-	return b.String()
+	c.key = string(key)
+	return c
 }
 
 // scope is what callers with the same roles and claims see of a graph as long as its rules are the same.
 type scope struct {
 	policy *rules.Policy // nil: everything
 	names  graph.Catalog
+	view   *View
 	room   *atomic.Int64
 
 	mu     sync.Mutex // guards the fields below

@@ -3,6 +3,7 @@ package restricted
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -68,41 +69,17 @@ func (c cached) Known(name string) shard.Graph {
 type Graph struct {
 	shard.Graph
 	name  string
-	views sync.Map // *View by the roles, as key returns them
+	views sync.Map // *View by the roles and the number of the built-in role's actions
 	ruled atomic.Pointer[ruled]
 }
 
-// caller is who makes a request, as far as rules ask.
-type caller struct {
-	known bool // else there is no authentication, or the server itself asks
-	roles []string
-	base  []rules.Action
-	id    *access.Identity
-}
-
-func (g *Graph) caller(ctx context.Context) caller {
+// scope returns what the caller of a context sees, or nil if nothing restricts it: without authentication, or if the server itself asks.
+func (g *Graph) scope(ctx context.Context) *scope {
 	id := access.Caller(ctx)
-	if id == nil {
-		return caller{base: []rules.Action{rules.Match, rules.Write}}
-	}
-	c := caller{known: true, id: id, roles: id.RolesIn(g.name)}
-	switch role := id.In(g.name); role {
-	case access.Admin:
-		return caller{base: []rules.Action{rules.Match, rules.Write}}
-	case access.Writer:
-		c.base, c.roles = []rules.Action{rules.Match, rules.Write}, append(c.roles, role.String())
-	case access.Reader, access.Fetcher:
-		c.base, c.roles = []rules.Action{rules.Match}, append(c.roles, role.String())
-	}
-	return c
-}
-
-// scope returns what a caller sees, or nil if nothing restricts it.
-func (g *Graph) scope(c *caller) *scope {
-	if !c.known {
+	if id == nil || id.In(g.name) == access.Admin {
 		return nil
 	}
-	if s := g.rules().scope(c, g.Graph); s.policy != nil {
+	if s := g.rules().scope(g, id); s.policy != nil {
 		return s
 	}
 	return nil
@@ -125,11 +102,10 @@ func For(ctx context.Context, of shard.Graph) shard.Graph {
 	if !ok {
 		return of
 	}
-	c := g.caller(ctx)
-	if g.scope(&c) == nil {
-		return of
+	if s := g.scope(ctx); s != nil {
+		return s.view
 	}
-	return g.view(c)
+	return of
 }
 
 // Whole returns the graph that a view shows a part of, or the graph itself.
@@ -165,8 +141,7 @@ func (g *Graph) restrict(ctx context.Context, tx shard.Tx, err error) (shard.Tx,
 	if err != nil {
 		return nil, err
 	}
-	c := g.caller(ctx)
-	s := g.scope(&c)
+	s := g.scope(ctx)
 	if s == nil {
 		return tx, nil
 	}
@@ -175,8 +150,7 @@ func (g *Graph) restrict(ctx context.Context, tx shard.Tx, err error) (shard.Tx,
 
 // whole returns an error if a policy restricts the caller, who asks for what concerns the whole graph.
 func (g *Graph) whole(ctx context.Context, what string) error {
-	c := g.caller(ctx)
-	if g.scope(&c) == nil {
+	if g.scope(ctx) == nil {
 		return nil
 	}
 	return graph.Forbidden(graph.PhaseRuntime, "Rules", "%s needs a caller whom no rule of the graph restricts", what)
@@ -271,14 +245,13 @@ func (k *known) Has(kind nameKind, name string) bool {
 	return ok
 }
 
-// view returns the View of callers with the roles of one of them.
-func (g *Graph) view(c caller) *View {
-	slices.Sort(c.roles)
-	key := strings.Join(c.roles, "\x00")
+// view returns the View of callers with some roles, which are sorted, and a built-in role with the actions base.
+func (g *Graph) view(roles []string, base []rules.Action) *View {
+	key := strings.Join(append(slices.Clone(roles), strconv.Itoa(len(base))), "\x00")
 	if v, ok := g.views.Load(key); ok {
 		return v.(*View)
 	}
-	v, _ := g.views.LoadOrStore(key, &View{Graph: g, roles: c.roles, base: c.base, set: FeaturesOf(g.Graph.Features())})
+	v, _ := g.views.LoadOrStore(key, &View{Graph: g, roles: roles, base: base, set: FeaturesOf(g.Graph.Features())})
 	return v.(*View)
 }
 
@@ -376,12 +349,11 @@ func (v *View) restrict(ctx context.Context, tx shard.Tx, err error) (shard.Tx, 
 	if err != nil {
 		return nil, err
 	}
-	c := v.caller(ctx)
-	if !c.known && access.Caller(ctx) == nil {
+	if access.Caller(ctx) == nil {
 		tx.Rollback()
 		return nil, graph.InternalError("a transaction under rules without its caller", nil)
 	}
-	s := v.scope(&c)
+	s := v.scope(ctx)
 	if s == nil { // its rules are gone
 		return New(tx, v.Graph.Graph, rules.Everything(), v.set), nil
 	}
