@@ -21,15 +21,16 @@ import (
 
 // loadTwin is a graph beside the oracle's that loads are applied to.
 type loadTwin struct {
-	t      *testing.T
-	rng    *rand.Rand
-	opts   Options
-	store  *Store
-	graphs [2]shard.Graph // here, the oracle's
-	labels []graph.LabelID
-	types  []graph.TypeID
-	props  []graph.PropID
-	seq    map[string]uint64
+	t       *testing.T
+	rng     *rand.Rand
+	opts    Options
+	store   *Store
+	graphs  [2]shard.Graph // here, the oracle's
+	labels  []graph.LabelID
+	types   []graph.TypeID
+	props   []graph.PropID
+	seq     map[string]uint64
+	derived map[graph.PropID]derived
 }
 
 // TestLoad applies random load batches to a graph and to the oracle's, among compacts, restarts and transactions, and
@@ -39,7 +40,7 @@ func TestLoad(t *testing.T) {
 		for _, shards := range []int{1, 3} {
 			t.Run(fmt.Sprintf("seed=%d/shards=%d", seed, shards), func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(seed, uint64(shards)))
-				w := &loadTwin{t: t, rng: rng, opts: tiny(rng, shards), seq: map[string]uint64{}}
+				w := &loadTwin{t: t, rng: rng, opts: tiny(rng, shards), seq: map[string]uint64{}, derived: map[graph.PropID]derived{}}
 				w.opts.FS = vfs.NewMem()
 				if rng.IntN(2) == 0 {
 					w.opts.Tuning.IngestBytes = 1
@@ -137,6 +138,7 @@ func (w *loadTwin) step() {
 	require.Equal(w.t, rejections(b.Rejected), rejections(a.Rejected))
 	require.Equal(w.t, []any{b.Counts, b.Skipped}, []any{a.Counts, a.Skipped})
 	require.Equal(w.t, w.dump(w.graphs[1]), w.dump(w.graphs[0]))
+	w.checkChanges()
 	var counts [2]*graph.Counts
 	for i, g := range w.graphs {
 		tx, err := g.Begin(ctx, shard.Read)

@@ -286,10 +286,10 @@ func (r *reader) Degrees(ctx context.Context, ids []graph.VertexID, types []grap
 	sources = slices.Compact(sources)
 	counts := make([]int, 0, len(sources))
 	req := shard.Expand{Sources: sources, Types: types, Dir: dir, MaxEdges: manyEdges}
-	res := answers.Get().(*shard.Neighbours)
+	res := answers.Get().(*answer)
 	defer answers.Put(res)
 	for len(req.Sources) > 0 {
-		if err := r.Expand(ctx, &req, res); err != nil {
+		if err := r.Expand(ctx, &req, &res.Neighbours); err != nil {
 			return err
 		}
 		for i := range res.Done {
@@ -304,8 +304,10 @@ func (r *reader) Degrees(ctx context.Context, ids []graph.VertexID, types []grap
 	return nil
 }
 
-// answers are the answers of requests that this package makes. They have no values, which a transaction owns.
-var answers = sync.Pool{New: func() any { return new(shard.Neighbours) }}
+// answer is that of a request that this package makes. It has no values, which a transaction owns.
+type answer struct{ shard.Neighbours }
+
+var answers = sync.Pool{New: func() any { return new(answer) }}
 
 // manyEdges is about how many edges the requests of this package ask for at a time.
 const manyEdges = 1 << 16
