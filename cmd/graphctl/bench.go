@@ -18,6 +18,7 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/bench/workload"
+	"github.com/hopgate/hopgate/internal/answer"
 	"github.com/hopgate/hopgate/internal/cli"
 )
 
@@ -129,7 +130,7 @@ func integer(n int64) *pb.Value { return &pb.Value{Kind: &pb.Value_Integer{Integ
 func (b *bench) people(ctx context.Context) error {
 	err := b.query(ctx, b.clients[0], "MATCH (p:Person) WHERE p.id IS :: INTEGER RETURN p.id LIMIT 10000", nil, func(rows *pb.RowBatch) {
 		for i := range int(rows.GetRows()) {
-			b.ids = append(b.ids, cell(rows.GetColumns()[0], i).GetInteger())
+			b.ids = append(b.ids, answer.Cell(rows.GetColumns()[0], i).GetInteger())
 		}
 	})
 	if err == nil && len(b.ids) < 2 {

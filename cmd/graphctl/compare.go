@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/answer"
 	"github.com/hopgate/hopgate/internal/cli"
 	"github.com/hopgate/hopgate/internal/loader"
 	"github.com/hopgate/hopgate/internal/loader/graphdb"
@@ -37,14 +38,14 @@ func labelled(labels []string) string {
 	slices.Sort(labels)
 	var b strings.Builder
 	for _, l := range labels {
-		b.WriteString(":" + quoteName(l))
+		b.WriteString(":" + answer.QuoteName(l))
 	}
 	return "(" + b.String() + ")"
 }
 
 // between returns the pattern of edges.
 func between(source []string, typ string, target []string) string {
-	return labelled(source) + "-[:" + quoteName(typ) + "]->" + labelled(target)
+	return labelled(source) + "-[:" + answer.QuoteName(typ) + "]->" + labelled(target)
 }
 
 // count counts elements.

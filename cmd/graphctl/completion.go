@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/answer"
 	"github.com/hopgate/hopgate/internal/cli"
 )
 
@@ -114,7 +115,7 @@ func (a *app) graphNames(cmd *cobra.Command, _ []string, _ string) ([]cobra.Comp
 			}
 			rows := part.GetRows()
 			for i := range int(rows.GetRows()) {
-				names = append(names, cell(rows.GetColumns()[0], i).GetString_())
+				names = append(names, answer.Cell(rows.GetColumns()[0], i).GetString_())
 			}
 		}
 		return nil, err

@@ -14,6 +14,7 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/cli"
+	"github.com/hopgate/hopgate/internal/export"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/loader"
 	"github.com/hopgate/hopgate/internal/loader/graphdb"
@@ -149,7 +150,7 @@ func (d *fromDatabase) copySchema(ctx context.Context, out io.Writer) (failed in
 		return 0, fmt.Errorf("%s: indexes and constraints: %w", d.source.Name(), err)
 	}
 	for i := range schema.Indexes {
-		statement := indexStatement(indexProto(&schema.Indexes[i]))
+		statement := export.IndexStatement(indexProto(&schema.Indexes[i]))
 		if err := d.a.execute(ctx, statement); err != nil {
 			failed++
 			fmt.Fprintf(out, "not created: %s: ", statement)

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
-	"strings"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/answer"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/loader"
 )
@@ -25,7 +25,7 @@ func (a *app) resolver(conn *grpc.ClientConn) loader.Resolver {
 			list[i] = valueProto(k)
 		}
 		stream, err := client.Query(ctx, &pb.QueryRequest{
-			Statement: "UNWIND range(0, size.Text($keys) - 1) AS i MATCH (n:" + quoteName(sp.Label) + ") WHERE n." + quoteName(sp.Property) + " = $keys[i] RETURN i",
+			Statement: "UNWIND range(0, size.Text($keys) - 1) AS i MATCH (n:" + answer.QuoteName(sp.Label) + ") WHERE n." + answer.QuoteName(sp.Property) + " = $keys[i] RETURN i",
 			Parameters: map[string]*pb.Value{
 				"keys": {Kind: &pb.Value_List{List: &pb.ListValue{Values: list}}},
 			},
@@ -67,5 +67,3 @@ func (a *app) findSpaces(ctx context.Context, conn *grpc.ClientConn, plan *loade
 	plan.FindSpaces(indexes)
 	return nil
 }
-
-func quoteName(s string) string { return "`" + strings.ReplaceAll(s, "`", "``") + "`" }

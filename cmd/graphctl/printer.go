@@ -2,22 +2,17 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/base64"
 	"encoding/csv"
-	"encoding/json"
 	"io"
-	"math"
-	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/mattn/go-runewidth"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/answer"
 	"github.com/hopgate/hopgate/internal/cli"
-	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/server/arrowstream"
 )
 
@@ -74,7 +69,7 @@ func eachRow(f func(cells []*pb.Value) error) *printer {
 func (p *printer) begin(fields []string) {
 	p.fields = fields
 	for _, f := range fields {
-		p.keys = append(p.keys, string(appendText(nil, f)))
+		p.keys = append(p.keys, string(answer.AppendText(nil, f)))
 	}
 	switch p.form {
 	case "json":
@@ -97,7 +92,7 @@ func (p *printer) rows(b *pb.RowBatch) error {
 	cells := make([]*pb.Value, len(b.GetColumns()))
 	for i := range int(b.GetRows()) {
 		for j, c := range b.GetColumns() {
-			cells[j] = cell(c, i)
+			cells[j] = answer.Cell(c, i)
 		}
 		if err := p.row(cells); err != nil {
 			return err
@@ -113,22 +108,6 @@ func (p *printer) rows(b *pb.RowBatch) error {
 		return p.w.Flush()
 	}
 	return nil
-}
-
-func cell(c *pb.Column, i int) *pb.Value {
-	switch d := c.GetData().(type) {
-	case *pb.Column_Integers:
-		return &pb.Value{Kind: &pb.Value_Integer{Integer: d.Integers.GetValues()[i]}}
-	case *pb.Column_Floats:
-		return &pb.Value{Kind: &pb.Value_Float{Float: d.Floats.GetValues()[i]}}
-	case *pb.Column_Texts:
-		from, ends := uint32(0), d.Texts.GetEnds()
-		if i > 0 {
-			from = ends[i-1]
-		}
-		return &pb.Value{Kind: &pb.Value_String_{String_: string(d.Texts.GetText()[from:ends[i]])}}
-	}
-	return c.GetValues().GetValues()[i]
 }
 
 func (p *printer) row(cells []*pb.Value) error {
@@ -148,7 +127,7 @@ func (p *printer) row(cells []*pb.Value) error {
 				line = append(line, ',')
 			}
 			line = append(append(line, p.keys[i]...), ':')
-			line = appendJSON(line, c)
+			line = answer.AppendJSON(line, c)
 		}
 		line = append(line, '}')
 		if p.form == "ndjson" {
@@ -181,13 +160,13 @@ func texts(cells []*pb.Value) []string {
 		case *pb.Value_Temporal:
 			out[i] = k.Temporal.GetText()
 		case *pb.Value_Point:
-			out[i] = pointText(k.Point)
+			out[i] = answer.PointText(k.Point)
 		case *pb.Value_Bytes:
 			out[i] = base64.StdEncoding.EncodeToString(k.Bytes)
 		case *pb.Value_Float:
-			out[i] = strings.Trim(string(appendJSON(nil, c)), `"`) // JSON has NaN and the infinities as strings
+			out[i] = strings.Trim(string(answer.AppendJSON(nil, c)), `"`) // JSON has NaN and the infinities as strings
 		default:
-			out[i] = string(appendJSON(nil, c))
+			out[i] = string(answer.AppendJSON(nil, c))
 		}
 	}
 	return out
@@ -270,127 +249,4 @@ func (p *printer) tableLine(row []string, s style) error {
 		}
 	}
 	return p.w.WriteByte('\n')
-}
-
-// appendJSON appends a value in the form of the HTTP API.
-func appendJSON(dst []byte, v *pb.Value) []byte {
-	switch k := v.GetKind().(type) {
-	case *pb.Value_Boolean:
-		return strconv.AppendBool(dst, k.Boolean)
-	case *pb.Value_Integer:
-		return strconv.AppendInt(dst, k.Integer, 10)
-	case *pb.Value_Float:
-		return appendFloat(dst, k.Float)
-	case *pb.Value_String_:
-		return appendText(dst, k.String_)
-	case *pb.Value_Temporal:
-		return appendText(dst, k.Temporal.GetText())
-	case *pb.Value_Point:
-		return appendText(dst, pointText(k.Point))
-	case *pb.Value_Bytes:
-		return appendText(dst, base64.StdEncoding.EncodeToString(k.Bytes))
-	case *pb.Value_Vector:
-		return vectorOf(k.Vector).AppendJSON(dst)
-	case *pb.Value_List:
-		dst = append(dst, '[')
-		for i, e := range k.List.GetValues() {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = appendJSON(dst, e)
-		}
-		return append(dst, ']')
-	case *pb.Value_Map:
-		return appendEntries(dst, k.Map.GetEntries())
-	case *pb.Value_Vertex:
-		return appendVertex(dst, k.Vertex)
-	case *pb.Value_Edge:
-		return appendEdge(dst, k.Edge)
-	case *pb.Value_Path:
-		dst = append(dst, '[')
-		for i, n := range k.Path.GetVertices() {
-			if i > 0 {
-				dst = append(dst, ',')
-				dst = appendEdge(dst, k.Path.GetEdges()[i-1])
-				dst = append(dst, ',')
-			}
-			dst = appendVertex(dst, n)
-		}
-		return append(dst, ']')
-	}
-	return append(dst, "null"...)
-}
-
-// vectorOf returns a vector that a server sent.
-func vectorOf(p *pb.Vector) graph.Vector {
-	return graph.Vector{Type: graph.CoordinateType(p.GetType()), Data: p.GetCoordinates()}
-}
-
-// pointText returns a point as well-known text.
-func pointText(p *pb.Point) string {
-	g := graph.Point{CRS: graph.CRS(p.GetSrid()), X: p.GetX(), Y: p.GetY(), Z: p.GetZ()}
-	return string(g.AppendWKT(nil))
-}
-
-func appendText(dst []byte, s string) []byte {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
-			var b bytes.Buffer
-			enc := json.NewEncoder(&b)
-			enc.SetEscapeHTML(false)
-			_ = enc.Encode(s) // encoding a string cannot fail
-			return append(dst, bytes.TrimRight(b.Bytes(), "\n")...)
-		}
-	}
-	return append(append(append(dst, '"'), s...), '"')
-}
-
-func appendFloat(dst []byte, f float64) []byte {
-	switch {
-	case math.IsNaN(f):
-		return append(dst, `"NaN"`...)
-	case math.IsInf(f, 0):
-		if f > 0 {
-			return append(dst, `"Infinity"`...)
-		}
-		return append(dst, `"-Infinity"`...)
-	}
-	s := strconv.FormatFloat(f, 'g', -1, 64)
-	if !strings.ContainsAny(s, ".e") {
-		s += ".0"
-	}
-	return append(dst, s...)
-}
-
-func appendEntries(dst []byte, es []*pb.MapEntry) []byte {
-	dst = append(dst, '{')
-	for i, e := range es {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(appendText(dst, e.GetKey()), ':')
-		dst = appendJSON(dst, e.GetValue())
-	}
-	return append(dst, '}')
-}
-
-func appendVertex(dst []byte, v *pb.Vertex) []byte {
-	dst = append(appendText(append(dst, `{"elementId":`...), v.GetElementId()), `,"labels":[`...)
-	for i, l := range v.GetLabels() {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendText(dst, l)
-	}
-	dst = append(dst, `],"properties":`...)
-	return append(appendEntries(dst, v.GetProperties()), '}')
-}
-
-func appendEdge(dst []byte, e *pb.Edge) []byte {
-	dst = appendText(append(dst, `{"elementId":`...), e.GetElementId())
-	dst = appendText(append(dst, `,"startNodeElementId":`...), e.GetStartElementId())
-	dst = appendText(append(dst, `,"endNodeElementId":`...), e.GetEndElementId())
-	dst = appendText(append(dst, `,"type":`...), e.GetType())
-	dst = append(dst, `,"properties":`...)
-	return append(appendEntries(dst, e.GetProperties()), '}')
 }

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/answer"
 	"github.com/hopgate/hopgate/internal/flame"
 )
 
@@ -43,7 +44,7 @@ func TestValues(t *testing.T) {
 			Vertices: []*pb.Vertex{vertex, vertex}, Edges: []*pb.Edge{edge},
 		}}},
 	} {
-		got := string(appendJSON(nil, v))
+		got := string(answer.AppendJSON(nil, v))
 		require.Equal(t, want, got)
 		require.True(t, json.Valid([]byte(got)), got)
 	}
@@ -105,7 +106,7 @@ func TestParams(t *testing.T) {
 	} {
 		v, err := paramValue(in)
 		require.NoError(t, err, in)
-		require.Equal(t, want, string(appendJSON(nil, v)), in)
+		require.Equal(t, want, string(answer.AppendJSON(nil, v)), in)
 	}
 	for _, in := range []string{"[1", `{"a"`, `"x`, "9223372036854775808", "[1] 2", "1e999"} {
 		_, err := paramValue(in)

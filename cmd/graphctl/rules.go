@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/answer"
 	"github.com/hopgate/hopgate/internal/cli"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher"
@@ -95,7 +96,7 @@ func (a *app) column(ctx context.Context, statement string) (out []string, err e
 		var part *pb.QueryResponse
 		part, err = stream.Recv()
 		for i := range int(part.GetRows().GetRows()) {
-			out = append(out, cell(part.GetRows().GetColumns()[0], i).GetString_())
+			out = append(out, answer.Cell(part.GetRows().GetColumns()[0], i).GetString_())
 		}
 	}
 	if errors.Is(err, io.EOF) {

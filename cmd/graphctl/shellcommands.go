@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/answer"
 	"github.com/hopgate/hopgate/internal/cli"
 	"github.com/hopgate/hopgate/internal/shell"
 )
@@ -159,7 +160,7 @@ func (a *app) listParams(cmd *cobra.Command, q *queryFlags, rest string) error {
 	}
 	values, err := q.values()
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s => %s\n", name, appendJSON(nil, values[name]))
+		fmt.Fprintf(cmd.OutOrStdout(), "%s => %s\n", name, answer.AppendJSON(nil, values[name]))
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/answer"
 	"github.com/hopgate/hopgate/internal/cli"
 )
 
@@ -70,7 +71,7 @@ func appendShort(dst []byte, v *pb.Value) []byte {
 		}
 		return dst
 	}
-	return appendJSON(dst, v)
+	return answer.AppendJSON(dst, v)
 }
 
 func appendShortVertex(dst []byte, v *pb.Vertex) []byte {
@@ -111,11 +112,11 @@ func appendShortEntries(dst []byte, es []*pb.MapEntry) []byte {
 func shortName(s string) string {
 	for i, r := range s {
 		if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r)) {
-			return quoteName(s)
+			return answer.QuoteName(s)
 		}
 	}
 	if s == "" {
-		return quoteName(s)
+		return answer.QuoteName(s)
 	}
 	return s
 }

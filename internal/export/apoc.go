@@ -1,4 +1,4 @@
-package main
+package export
 
 import (
 	"fmt"
@@ -8,15 +8,16 @@ import (
 	"strings"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/answer"
 )
 
-// apocExport writes JSON lines as apoc.export.json does: a node or a relationship a line, with ids as text.
-type apocExport struct {
+// apocWriter writes JSON lines as apoc.export.json does: a node or a relationship a line, with ids as text.
+type apocWriter struct {
 	w     io.Writer
 	fixed string // the beginning of a line up to its id, and what follows that up to the properties
 	rest  string
 	keys  []string
-	f     *exportFile
+	f     *file
 	line  []byte
 }
 
@@ -31,7 +32,7 @@ const (
 const native = uint64(1<<typeInt|1<<typeFloat|1<<typeBool|1<<typeString) | uint64(1<<typeInt|1<<typeFloat|1<<typeBool|1<<typeString|1<<typeAny)<<listType
 
 // refuseAPOC returns an error if a file of all records cannot represent those of a shape.
-func refuseAPOC(f *exportFile) error {
+func refuseAPOC(f *file) error {
 	for _, l := range f.shape.labels {
 		if strings.Contains(l, labelSplit) {
 			return fmt.Errorf("the label %q has the character that separates labels; use --format jsonl", l)
@@ -48,25 +49,25 @@ func refuseAPOC(f *exportFile) error {
 	return refuseKeys(f)
 }
 
-func newAPOCExport(w io.Writer, f *exportFile) (exportWriter, error) {
-	x := &apocExport{w: w, fixed: `{"type":"node","id":"`, rest: `"`, f: f}
+func newAPOC(w io.Writer, f *file) (writer, error) {
+	x := &apocWriter{w: w, fixed: `{"type":"node","id":"`, rest: `"`, f: f}
 	if len(f.shape.labels) > 0 {
 		x.rest = `","labels":` + string(appendTexts(nil, f.shape.labels))
 	}
 	if f.isEdges() {
-		x.fixed, x.rest = `{"type":"relationship","id":"`, `","label":`+string(appendText(nil, f.shape.typ))
+		x.fixed, x.rest = `{"type":"relationship","id":"`, `","label":`+string(answer.AppendText(nil, f.shape.typ))
 	}
 	x.rest += `,"properties":{`
 	for _, c := range f.columns {
-		x.keys = append(x.keys, string(appendText(nil, c.name))+":")
+		x.keys = append(x.keys, string(answer.AppendText(nil, c.name))+":")
 	}
 	return x, nil
 }
 
-func (x *apocExport) write(ids []int64, props, ends []*pb.Value) error {
+func (x *apocWriter) write(ids []int64, props, ends []*pb.Value) error {
 	id := ids[0]
 	if x.f.isEdges() {
-		id = int64(*x.f.number)
+		id = int64(x.f.of.edges)
 	}
 	line := append(strconv.AppendInt(append(x.line[:0], x.fixed...), id, 10), x.rest...)
 	first := true
@@ -78,7 +79,7 @@ func (x *apocExport) write(ids []int64, props, ends []*pb.Value) error {
 			line = append(line, ',')
 		}
 		first = false
-		line = appendJSON(append(line, x.keys[i]...), v)
+		line = answer.AppendJSON(append(line, x.keys[i]...), v)
 	}
 	line = append(line, '}')
 	for i, l := range ends {
@@ -94,9 +95,9 @@ func (x *apocExport) write(ids []int64, props, ends []*pb.Value) error {
 	return err
 }
 
-func (x *apocExport) pending() int { return 0 }
-func (x *apocExport) flush() error { return nil }
-func (x *apocExport) close() error { return nil }
+func (x *apocWriter) pending() int { return 0 }
+func (x *apocWriter) flush() error { return nil }
+func (x *apocWriter) close() error { return nil }
 
 // appendTexts appends texts as a JSON array.
 func appendTexts(dst []byte, texts []string) []byte {
@@ -105,7 +106,7 @@ func appendTexts(dst []byte, texts []string) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendText(dst, s)
+		dst = answer.AppendText(dst, s)
 	}
 	return append(dst, ']')
 }
@@ -125,16 +126,16 @@ func sortedTexts(list *pb.Value) []string {
 func (e *exporter) graphInputs() []mappingInput {
 	vertices := mappingInput{Path: e.format.file, Format: e.format.ext}
 	edges := vertices
-	seen := map[*exportShape]bool{}
+	seen := map[*shape]bool{}
 	for _, f := range e.files {
 		s := f.shape
 		if seen[s] {
 			continue
 		}
 		seen[s] = true
-		in := f.input(e.format.ext, func(c exportColumn) string {
+		in := f.input(e.format.ext, func(c column) string {
 			if s.props[c.name].several() {
-				return exportTypeNames[typeAny]
+				return typeNames[typeAny]
 			}
 			return c.typ.String()
 		})

@@ -1,4 +1,4 @@
-package main
+package export
 
 import (
 	"fmt"
@@ -13,19 +13,19 @@ import (
 	"github.com/hopgate/hopgate/internal/server/arrowstream"
 )
 
-// columnarExport writes Parquet or Arrow: integers, floats, booleans and strings natively, dates and times as strings, lists as LIST.
-type columnarExport struct {
+// columnarWriter writes Parquet or Arrow: integers, floats, booleans and strings natively, dates and times as strings, lists as LIST.
+type columnarWriter struct {
 	w    arrowstream.Sink
 	rows *array.RecordBuilder // of the next row group: the ids, then the properties
 	n    int
 	size int
 }
 
-// exportRowGroup bounds the rows of a row group.
-const exportRowGroup = 1 << 17
+// rowGroup bounds the rows of a row group.
+const rowGroup = 1 << 17
 
 // refuseColumns returns an error if a column cannot represent its values.
-func refuseColumns(f *exportFile) error {
+func refuseColumns(f *file) error {
 	for _, c := range f.columns {
 		if c.typ.element() == typeAny {
 			return fmt.Errorf("the property %q holds lists whose elements are of different types, which Parquet and Arrow cannot represent; use --format jsonl", c.name)
@@ -34,20 +34,20 @@ func refuseColumns(f *exportFile) error {
 	return refuseKeys(f)
 }
 
-func newParquetExport(w io.Writer, f *exportFile) (exportWriter, error) {
-	return newColumnarExport(f, func(s *arrow.Schema) (arrowstream.Sink, error) { return arrowstream.OpenParquet(w, s) })
+func newParquet(w io.Writer, f *file) (writer, error) {
+	return newColumnar(f, func(s *arrow.Schema) (arrowstream.Sink, error) { return arrowstream.OpenParquet(w, s) })
 }
 
-func newArrowExport(w io.Writer, f *exportFile) (exportWriter, error) {
-	return newColumnarExport(f, func(s *arrow.Schema) (arrowstream.Sink, error) {
+func newArrow(w io.Writer, f *file) (writer, error) {
+	return newColumnar(f, func(s *arrow.Schema) (arrowstream.Sink, error) {
 		return ipc.NewFileWriter(w, ipc.WithSchema(s), ipc.WithZstd())
 	})
 }
 
-func newColumnarExport(f *exportFile, open func(*arrow.Schema) (arrowstream.Sink, error)) (exportWriter, error) {
-	names := []string{exportID}
+func newColumnar(f *file, open func(*arrow.Schema) (arrowstream.Sink, error)) (writer, error) {
+	names := []string{idColumn}
 	if f.isEdges() {
-		names = []string{exportSource, exportTarget}
+		names = []string{sourceColumn, targetColumn}
 	}
 	var fields []arrow.Field
 	for _, n := range names {
@@ -75,10 +75,10 @@ func newColumnarExport(f *exportFile, open func(*arrow.Schema) (arrowstream.Sink
 	if err != nil {
 		return nil, err
 	}
-	return &columnarExport{w: out, rows: array.NewRecordBuilder(memory.DefaultAllocator, schema)}, nil
+	return &columnarWriter{w: out, rows: array.NewRecordBuilder(memory.DefaultAllocator, schema)}, nil
 }
 
-func (p *columnarExport) write(ids []int64, props, _ []*pb.Value) error {
+func (p *columnarWriter) write(ids []int64, props, _ []*pb.Value) error {
 	for i, id := range ids {
 		p.rows.Field(i).(*array.Int64Builder).Append(id) //nolint:forcetypeassert // By the schema, as below.
 	}
@@ -98,14 +98,14 @@ func (p *columnarExport) write(ids []int64, props, _ []*pb.Value) error {
 			p.append(b, v)
 		}
 	}
-	if p.n++; p.n == exportRowGroup {
+	if p.n++; p.n == rowGroup {
 		return p.flush()
 	}
 	return nil
 }
 
 // append appends a scalar, or null, in the type of its column.
-func (p *columnarExport) append(to array.Builder, v *pb.Value) {
+func (p *columnarWriter) append(to array.Builder, v *pb.Value) {
 	if v == nil {
 		to.AppendNull()
 		return
@@ -125,10 +125,10 @@ func (p *columnarExport) append(to array.Builder, v *pb.Value) {
 	}
 }
 
-func (p *columnarExport) pending() int { return p.size }
+func (p *columnarWriter) pending() int { return p.size }
 
 // flush writes the rows so far as a row group.
-func (p *columnarExport) flush() error {
+func (p *columnarWriter) flush() error {
 	p.size, p.n = 0, 0
 	batch := p.rows.NewRecordBatch()
 	defer batch.Release()
@@ -138,7 +138,7 @@ func (p *columnarExport) flush() error {
 	return p.w.Write(batch)
 }
 
-func (p *columnarExport) close() error {
+func (p *columnarWriter) close() error {
 	defer p.rows.Release()
 	if err := p.flush(); err != nil {
 		return err

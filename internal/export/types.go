@@ -1,4 +1,4 @@
-package main
+package export
 
 import (
 	"errors"
@@ -11,11 +11,11 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 )
 
-// exportType is the type of a property: a scalar type, or a list of it if listType is added.
-type exportType uint8
+// valueType is the type of a property: a scalar type, or a list of it if listType is added.
+type valueType uint8
 
 const (
-	typeInt exportType = iota
+	typeInt valueType = iota
 	typeFloat
 	typeBool
 	typeString
@@ -30,34 +30,34 @@ const (
 	typeAny    // of elements with different types: integers, floats, booleans and strings
 	typeVector // of the first coordinate type; the others follow
 
-	listType exportType = 32
+	listType valueType = 32
 )
 
-// exportTypeNames are the names of the types in neo4j-admin headers and mappings.
-var exportTypeNames = [...]string{
+// typeNames are the names of the types in neo4j-admin headers and mappings.
+var typeNames = [...]string{
 	"long", "double", "boolean", "string", "date", "localtime", "time", "localdatetime", "datetime", "duration", "point", "bytes", "any",
 	"vector<integer8>", "vector<integer16>", "vector<integer32>", "vector<integer>", "vector<float32>", "vector<float>",
 }
 
-func (t exportType) isList() bool        { return t&listType != 0 }
-func (t exportType) element() exportType { return t &^ listType }
+func (t valueType) isList() bool       { return t&listType != 0 }
+func (t valueType) element() valueType { return t &^ listType }
 
-func (t exportType) String() string {
-	name := exportTypeNames[t.element()]
+func (t valueType) String() string {
+	name := typeNames[t.element()]
 	if t.isList() {
 		name += "[]"
 	}
 	return name
 }
 
-var temporalExportTypes = map[pb.TemporalType]exportType{
+var temporalTypes = map[pb.TemporalType]valueType{
 	pb.TemporalType_TEMPORAL_TYPE_DATE: typeDate, pb.TemporalType_TEMPORAL_TYPE_LOCAL_TIME: typeLocalTime,
 	pb.TemporalType_TEMPORAL_TYPE_TIME: typeTime, pb.TemporalType_TEMPORAL_TYPE_LOCAL_DATE_TIME: typeLocalDateTime,
 	pb.TemporalType_TEMPORAL_TYPE_DATE_TIME: typeDateTime, pb.TemporalType_TEMPORAL_TYPE_DURATION: typeDuration,
 }
 
 // scalarType returns the type of a value other than a list.
-func scalarType(v *pb.Value) (t exportType, ok bool) {
+func scalarType(v *pb.Value) (t valueType, ok bool) {
 	switch k := v.GetKind().(type) {
 	case *pb.Value_Integer:
 		return typeInt, true
@@ -72,17 +72,17 @@ func scalarType(v *pb.Value) (t exportType, ok bool) {
 	case *pb.Value_Bytes:
 		return typeBytes, true
 	case *pb.Value_Vector:
-		return typeVector + exportType(k.Vector.GetType()-pb.CoordinateType_COORDINATE_TYPE_INTEGER8), k.Vector.GetType() > 0 && k.Vector.GetType() <= pb.CoordinateType_COORDINATE_TYPE_FLOAT64
+		return typeVector + valueType(k.Vector.GetType()-pb.CoordinateType_COORDINATE_TYPE_INTEGER8), k.Vector.GetType() > 0 && k.Vector.GetType() <= pb.CoordinateType_COORDINATE_TYPE_FLOAT64
 	case *pb.Value_Temporal:
-		t, ok = temporalExportTypes[k.Temporal.GetType()]
+		t, ok = temporalTypes[k.Temporal.GetType()]
 		return t, ok
 	}
 	return 0, false
 }
 
 // elementType returns the common type of the elements of a non-empty list.
-func elementType(l []*pb.Value) (exportType, error) {
-	first, mixed := exportType(0), false
+func elementType(l []*pb.Value) (valueType, error) {
+	first, mixed := valueType(0), false
 	for i, e := range l {
 		t, ok := scalarType(e)
 		if !ok {
@@ -99,24 +99,24 @@ func elementType(l []*pb.Value) (exportType, error) {
 	for _, e := range l {
 		t, _ := scalarType(e)
 		if f := e.GetFloat(); t > typeString || math.IsNaN(f) || math.IsInf(f, 0) {
-			return 0, fmt.Errorf("it is a list of different types with %s among them, which no format of load can represent", exportTypeNames[t])
+			return 0, fmt.Errorf("it is a list of different types with %s among them, which no format of load can represent", typeNames[t])
 		}
 	}
 	return typeAny, nil
 }
 
-// exportShape describes the vertices with a set of labels, or the edges of a type.
-type exportShape struct {
+// shape describes the vertices with a set of labels, or the edges of a type.
+type shape struct {
 	labels []string
 	typ    string // of edges
 	names  []string
-	props  map[string]*exportProp
-	files  map[string]*exportFile // by the types of the properties that have several; one file if no property has several
+	props  map[string]*prop
+	files  map[string]*file // by the types of the properties that have several; one file if no property has several
 	key    []byte
 }
 
-// exportProp is a property of a shape.
-type exportProp struct {
+// prop is a property of a shape.
+type prop struct {
 	types uint64 // a bit for each type of its values
 	bare  bool   // some lists are empty, so their type is unknown
 	// tricky has a bit for each list type with values that are ambiguous when joined by semicolons.
@@ -126,7 +126,7 @@ type exportProp struct {
 }
 
 // note records the type of a value.
-func (p *exportProp) note(v *pb.Value) error {
+func (p *prop) note(v *pb.Value) error {
 	l := v.GetList()
 	p.unbounded = p.unbounded || isUnbounded(v) || slices.ContainsFunc(l.GetValues(), isUnbounded)
 	if l == nil {
@@ -167,7 +167,7 @@ func joinable(l []*pb.Value) bool {
 const allLists = uint64(1<<32-1) << listType
 
 // settle chooses a type for empty lists.
-func (p *exportProp) settle() {
+func (p *prop) settle() {
 	if !p.bare {
 		return
 	}
@@ -178,14 +178,14 @@ func (p *exportProp) settle() {
 }
 
 // listType is the type of empty lists; least is the smallest type.
-func (p *exportProp) listType() exportType {
-	return exportType(bits.TrailingZeros64(p.types & allLists))
+func (p *prop) listType() valueType {
+	return valueType(bits.TrailingZeros64(p.types & allLists))
 }
-func (p *exportProp) least() exportType { return exportType(bits.TrailingZeros64(p.types)) }
-func (p *exportProp) several() bool     { return bits.OnesCount64(p.types) > 1 }
+func (p *prop) least() valueType { return valueType(bits.TrailingZeros64(p.types)) }
+func (p *prop) several() bool    { return bits.OnesCount64(p.types) > 1 }
 
 // typeOf returns the type under which a value is exported; absent values have the least type.
-func (p *exportProp) typeOf(v *pb.Value) exportType {
+func (p *prop) typeOf(v *pb.Value) valueType {
 	if v == nil {
 		return p.least()
 	}
@@ -201,26 +201,26 @@ func (p *exportProp) typeOf(v *pb.Value) exportType {
 	return t | listType
 }
 
-// exportColumn is a property of a file.
-type exportColumn struct {
+// column is a property of a file.
+type column struct {
 	name   string
-	typ    exportType
-	tricky bool // see exportProp
+	typ    valueType
+	tricky bool // see prop
 }
 
 // columns returns the columns of the file for a record with these properties, and the file's key within the shape.
-func (s *exportShape) columns(props []*pb.Value) []exportColumn {
-	out := make([]exportColumn, len(s.names))
+func (s *shape) columns(props []*pb.Value) []column {
+	out := make([]column, len(s.names))
 	for i, name := range s.names {
 		p := s.props[name]
 		t := p.typeOf(props[i])
-		out[i] = exportColumn{name, t, p.tricky>>t&1 != 0}
+		out[i] = column{name, t, p.tricky>>t&1 != 0}
 	}
 	return out
 }
 
 // fileKey identifies a file of a shape by the types of the properties that have several.
-func (s *exportShape) fileKey(props []*pb.Value) []byte {
+func (s *shape) fileKey(props []*pb.Value) []byte {
 	s.key = s.key[:0]
 	for i, name := range s.names {
 		if p := s.props[name]; p.several() {
@@ -231,7 +231,7 @@ func (s *exportShape) fileKey(props []*pb.Value) []byte {
 }
 
 // settle ends the first pass.
-func (s *exportShape) settle() {
+func (s *shape) settle() {
 	for name, p := range s.props {
 		s.names = append(s.names, name)
 		p.settle()

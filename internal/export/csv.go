@@ -1,4 +1,4 @@
-package main
+package export
 
 import (
 	"bufio"
@@ -9,28 +9,29 @@ import (
 	"strings"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/answer"
 )
 
-// exportSpace is the id space of all vertices in an export.
-const exportSpace = "export"
+// idSpace is the id space of all vertices in an export.
+const idSpace = "export"
 
-// csvExport writes CSV with neo4j-admin headers. An absent property is an empty field; a string is quoted.
-type csvExport struct {
+// csvWriter writes CSV with neo4j-admin headers. An absent property is an empty field; a string is quoted.
+type csvWriter struct {
 	w     *bufio.Writer
-	f     *exportFile
+	f     *file
 	line  []byte
 	fixed string // the labels or the type
 }
 
-// exportWindow is the size of a file's buffer in bytes.
-const exportWindow = 16 << 10
+// window is the size of a file's buffer in bytes.
+const window = 16 << 10
 
-func newCSVExport(w io.Writer, f *exportFile) (exportWriter, error) {
-	c := &csvExport{w: bufio.NewWriterSize(w, exportWindow), f: f}
-	head := []string{":ID(" + exportSpace + "){id-type:long}"}
+func newCSV(w io.Writer, f *file) (writer, error) {
+	c := &csvWriter{w: bufio.NewWriterSize(w, window), f: f}
+	head := []string{":ID(" + idSpace + "){id-type:long}"}
 	c.fixed = strings.Join(f.shape.labels, ";")
 	if f.isEdges() {
-		head = []string{":START_ID(" + exportSpace + ")", ":END_ID(" + exportSpace + ")", ":TYPE"}
+		head = []string{":START_ID(" + idSpace + ")", ":END_ID(" + idSpace + ")", ":TYPE"}
 		c.fixed = f.shape.typ
 	} else if len(f.shape.labels) > 0 {
 		head = append(head, ":LABEL")
@@ -57,7 +58,7 @@ func newCSVExport(w io.Writer, f *exportFile) (exportWriter, error) {
 }
 
 // refuseCSV returns an error if headers cannot represent the file.
-func refuseCSV(f *exportFile) error {
+func refuseCSV(f *file) error {
 	for _, l := range f.shape.labels {
 		if strings.Contains(l, ";") || strings.TrimSpace(l) != l {
 			return fmt.Errorf("the label %q cannot stand in a :LABEL column; use --format jsonl", l)
@@ -74,7 +75,7 @@ func refuseCSV(f *exportFile) error {
 	return nil
 }
 
-func (c *csvExport) write(ids []int64, props, _ []*pb.Value) error {
+func (c *csvWriter) write(ids []int64, props, _ []*pb.Value) error {
 	line := c.line[:0]
 	for i, id := range ids {
 		if i > 0 {
@@ -92,7 +93,7 @@ func (c *csvExport) write(ids []int64, props, _ []*pb.Value) error {
 		}
 		switch l := v.GetList(); {
 		case c.f.columns[i].tricky:
-			line = appendQuoted(line, string(appendJSON(nil, v)))
+			line = appendQuoted(line, string(answer.AppendJSON(nil, v)))
 		case l != nil:
 			var text []byte
 			for k, e := range l.GetValues() {
@@ -113,9 +114,9 @@ func (c *csvExport) write(ids []int64, props, _ []*pb.Value) error {
 	return err
 }
 
-func (c *csvExport) pending() int { return 0 }
-func (c *csvExport) flush() error { return nil }
-func (c *csvExport) close() error { return c.w.Flush() }
+func (c *csvWriter) pending() int { return 0 }
+func (c *csvWriter) flush() error { return nil }
+func (c *csvWriter) close() error { return c.w.Flush() }
 
 // appendQuoted appends a quoted field.
 func appendQuoted(dst []byte, s string) []byte {
@@ -144,10 +145,10 @@ func appendPlain(dst []byte, v *pb.Value) []byte {
 	case *pb.Value_Temporal:
 		return append(dst, k.Temporal.GetText()...)
 	case *pb.Value_Point:
-		return append(dst, pointText(k.Point)...)
+		return append(dst, answer.PointText(k.Point)...)
 	case *pb.Value_Vector:
 		at := len(dst)
-		dst = vectorOf(k.Vector).AppendJSON(dst)
+		dst = answer.VectorOf(k.Vector).AppendJSON(dst)
 		for i, c := range dst[at:] {
 			if c == ',' {
 				dst[at+i] = ';'

@@ -1,4 +1,4 @@
-package main
+package export
 
 import (
 	"bufio"
@@ -7,45 +7,46 @@ import (
 	"strconv"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/answer"
 )
 
 // Names of ids next to properties in JSON lines and Parquet.
 const (
-	exportID     = ":ID"
-	exportSource = ":START_ID"
-	exportTarget = ":END_ID"
+	idColumn     = ":ID"
+	sourceColumn = ":START_ID"
+	targetColumn = ":END_ID"
 )
 
 // refuseKeys returns an error if a property has the name of an id.
-func refuseKeys(f *exportFile) error {
+func refuseKeys(f *file) error {
 	for _, c := range f.columns {
-		if c.name == exportID || c.name == exportSource || c.name == exportTarget {
+		if c.name == idColumn || c.name == sourceColumn || c.name == targetColumn {
 			return fmt.Errorf("the property %q has the name that the export gives to ids; use --format csv", c.name)
 		}
 	}
 	return nil
 }
 
-// jsonExport writes one object per line. An absent property has no key.
-type jsonExport struct {
+// jsonWriter writes one object per line. An absent property has no key.
+type jsonWriter struct {
 	w    *bufio.Writer
 	keys []string
 	ids  []string
 	line []byte
 }
 
-func newJSONExport(w io.Writer, f *exportFile) (exportWriter, error) {
-	j := &jsonExport{w: bufio.NewWriterSize(w, exportWindow), ids: []string{exportID}}
+func newJSON(w io.Writer, f *file) (writer, error) {
+	j := &jsonWriter{w: bufio.NewWriterSize(w, window), ids: []string{idColumn}}
 	if f.isEdges() {
-		j.ids = []string{exportSource, exportTarget}
+		j.ids = []string{sourceColumn, targetColumn}
 	}
 	for _, c := range f.columns {
-		j.keys = append(j.keys, string(appendText(nil, c.name)))
+		j.keys = append(j.keys, string(answer.AppendText(nil, c.name)))
 	}
 	return j, nil
 }
 
-func (j *jsonExport) write(ids []int64, props, _ []*pb.Value) error {
+func (j *jsonWriter) write(ids []int64, props, _ []*pb.Value) error {
 	line := append(j.line[:0], '{')
 	for i, id := range ids {
 		if i > 0 {
@@ -57,7 +58,7 @@ func (j *jsonExport) write(ids []int64, props, _ []*pb.Value) error {
 	for i, v := range props {
 		if v != nil {
 			line = append(append(append(line, ','), j.keys[i]...), ':')
-			line = appendJSON(line, v)
+			line = answer.AppendJSON(line, v)
 		}
 	}
 	j.line = append(line, "}\n"...)
@@ -65,6 +66,6 @@ func (j *jsonExport) write(ids []int64, props, _ []*pb.Value) error {
 	return err
 }
 
-func (j *jsonExport) pending() int { return 0 }
-func (j *jsonExport) flush() error { return nil }
-func (j *jsonExport) close() error { return j.w.Flush() }
+func (j *jsonWriter) pending() int { return 0 }
+func (j *jsonWriter) flush() error { return nil }
+func (j *jsonWriter) close() error { return j.w.Flush() }
