@@ -44,6 +44,7 @@ var formats = map[string]format{
 	"parquet": {ext: "parquet", mapping: true, refuse: refuseColumns, open: newParquet},
 	"arrow":   {ext: "arrow", mapping: true, refuse: refuseColumns, open: newArrow},
 	"json":    {ext: "apoc", mapping: true, refuse: refuseAPOC, open: newAPOC, file: "graph.json", ends: true},
+	"graphml": {ext: "graphml", refuse: refuseGraphML, open: newGraphML, file: "graph.graphml", before: beforeGraphML, after: afterGraphML},
 }
 
 // file is one file: vertices with the same labels, or edges of one type, with properties of the same types.
@@ -72,6 +73,7 @@ type exporter struct {
 	out    *bufio.Writer
 	// indexes are the statements that create indexes and constraints.
 	indexes []string
+	keys    map[graphMLKey]string // the ids of GraphML's keys
 	// State of the current pass.
 	waiting         int
 	vertices, edges uint64
@@ -98,7 +100,7 @@ type Totals struct {
 
 // Formats are the names of the formats.
 func Formats() []string {
-	return []string{"csv", "jsonl", "parquet", "arrow", "json"}
+	return []string{"csv", "jsonl", "parquet", "arrow", "json", "graphml"}
 }
 
 // Write writes a graph to a new directory, which holds all of it or does not exist.

@@ -54,7 +54,7 @@ func (d *graphML) Next() (*Element, error) {
 
 // key reads the declaration of a property.
 func (d *graphML) key(start *xml.StartElement) error {
-	k := &declared{name: attr(start, "attr.name"), typ: attr(start, "attr.type")}
+	k := &declared{name: attr(start, "attr.name"), typ: attr(start, "attr.type"), typed: ownAttr(start, "type")}
 	if list := attr(start, "attr.list"); list != "" {
 		k.typ, k.list = list, true
 	}
@@ -133,13 +133,13 @@ func (d *graphML) element(start *xml.StartElement) error {
 		if d.e.Type == "" {
 			d.e.Type = DefaultType
 		}
-	} else if d.e.Labels = labelsOf(labels); len(d.e.Labels) == 0 {
+	} else if d.e.Labels = labelsOf(labels); len(d.e.Labels) == 0 && !d.complete {
 		d.e.Labels = []string{DefaultLabel}
 	}
 	if err := fill(&d.e, keys); err != nil {
 		return d.fault(err)
 	}
-	if !d.e.Edge {
+	if !d.e.Edge && !d.complete {
 		d.e.identify(jsontext.Value(quote(d.e.ID)))
 	}
 	return nil

@@ -1,6 +1,7 @@
 package graphfile
 
 import (
+	"bytes"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -17,6 +18,22 @@ type document struct {
 	dec  *xml.Decoder
 	root string // the name of the root element
 	open bool   // the root element has begun
+	// complete says that the file holds all there is: elements without labels have none, and ids are no properties.
+	complete bool
+}
+
+// Namespace is that of the attributes that Hopgate adds to GraphML: complete="true" of the root element, and type="Date" of a key, the name that
+// typed JSON has for the type of the values, or of their elements.
+const Namespace = "https://github.com/hopgate/hopgate/graphml"
+
+// ownAttr returns an attribute of Hopgate's namespace.
+func ownAttr(e *xml.StartElement, name string) string {
+	for _, a := range e.Attr {
+		if a.Name == (xml.Name{Space: Namespace, Local: name}) {
+			return a.Value
+		}
+	}
+	return ""
 }
 
 func newDocument(r io.Reader, root string) document {
@@ -47,7 +64,7 @@ func (d *document) next() (start *xml.StartElement, end string, err error) {
 				if t.Name.Local != d.root {
 					return nil, "", d.fault(fmt.Errorf("the root element is %s, not %s", t.Name.Local, d.root))
 				}
-				d.open = true
+				d.open, d.complete = true, ownAttr(&t, "complete") == "true"
 				continue
 			}
 			return &t, "", nil
@@ -112,6 +129,7 @@ func attr(e *xml.StartElement, name string) string {
 type declared struct {
 	name    string
 	typ     string
+	typed   string // the name of the type in typed JSON, if typ does not say it
 	list    bool
 	initial *string // of elements without a value
 }
@@ -143,7 +161,10 @@ func (k *declared) value(text string) (jsontext.Value, error) {
 		if !v.IsValid() || v.Kind() != '[' {
 			return nil, fmt.Errorf("%q is declared a list, and its value is %q", k.name, text)
 		}
-		return v, nil
+		return k.elements(v)
+	}
+	if k.typed != "" {
+		return typed(k.typed, text), nil
 	}
 	trimmed := strings.TrimSpace(text)
 	switch strings.ToLower(k.typ) {
@@ -161,7 +182,7 @@ func (k *declared) value(text string) (jsontext.Value, error) {
 			return nil, fmt.Errorf("%q is declared %s, and its value is %q", k.name, k.typ, text)
 		}
 		if f-f != 0 {
-			break // NaN and infinities have no JSON: they stay text
+			return typed("Float", trimmed), nil
 		}
 		out := strconv.FormatFloat(f, 'g', -1, 64)
 		if !strings.ContainsAny(out, ".e") {
@@ -178,6 +199,45 @@ func (k *declared) value(text string) (jsontext.Value, error) {
 		return nil, fmt.Errorf("%q is declared boolean, and its value is %q", k.name, text)
 	}
 	return jsontext.Value(quote(text)), nil
+}
+
+// elements returns a list whose texts have the declared type.
+func (k *declared) elements(list jsontext.Value) (jsontext.Value, error) {
+	name := k.typed
+	if t := strings.ToLower(k.typ); name == "" && (t == "float" || t == "double") {
+		name = "Float" // the texts are NaN and infinities, which have no JSON
+	}
+	if name == "" {
+		return list, nil
+	}
+	d := jsontext.NewDecoder(bytes.NewReader(list), jsontext.AllowDuplicateNames(true))
+	if _, err := d.ReadToken(); err != nil {
+		return nil, err
+	}
+	out := jsontext.Value("[")
+	for d.PeekKind() != jsontext.KindEndArray {
+		v, err := d.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		if v.Kind() == jsontext.KindString {
+			v = typed(name, idText(v))
+		}
+		out = append(out, v...)
+	}
+	return append(out, ']'), nil
+}
+
+// typed returns text of a type that JSON lacks as typed JSON. That of a vector is JSON by itself.
+func typed(name, text string) jsontext.Value {
+	value := jsontext.Value(text)
+	if name != "Vector" || !value.IsValid() {
+		value = jsontext.Value(quote(text))
+	}
+	return jsontext.Value(`{"$type":` + quote(name) + `,"_value":` + string(value) + "}")
 }
 
 // fill adds the initial values of declared properties that an element lacks.

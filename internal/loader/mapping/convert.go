@@ -218,11 +218,16 @@ func (c *Conv) vector(cell record.Cell, s *Scratch) (v graph.Value, ok bool) {
 func (c *Conv) scalar(cell record.Cell) (v graph.Value, ok bool) {
 	text := cell.Text
 	kind := c.Type.Kind
-	if cell.Kind == record.Object && kind != graph.PointKind {
+	if cell.Kind == record.Object {
 		if kind == graph.Null {
 			return typed(cell)
 		}
-		return v, false
+		if _, value, ok := parts(cell); ok && isText(value) {
+			return c.scalar(value) // the rule's type counts, not the one that the value names
+		}
+		if kind != graph.PointKind {
+			return v, false
+		}
 	}
 	if kind == graph.Null {
 		kind = graph.String

@@ -34,18 +34,31 @@ func members(cell record.Cell, keys *record.Keys) (cells []record.Cell, ok bool)
 	return cells, ok && fault == nil
 }
 
-// typed converts {"$type": …, "_value": …}, the form of values whose type JSON does not have.
+// parts returns the name and the value of {"$type": …, "_value": …}, the form of values whose type JSON does not have.
+func parts(cell record.Cell) (name string, value record.Cell, ok bool) {
+	cells, ok := members(cell, typedKeys)
+	if !ok || cells[0].Kind != record.String {
+		return "", value, false
+	}
+	return string(cells[0].Text), cells[1], true
+}
+
+// isText reports whether the value of a typed value is a text, a number or a boolean.
+func isText(value record.Cell) bool {
+	return value.Kind != record.Missing && value.Kind != record.Null && value.Kind < record.Array
+}
+
+// typed converts a typed value by the type that it names.
 func typed(cell record.Cell) (v graph.Value, ok bool) {
-	parts, ok := members(cell, typedKeys)
-	if !ok || parts[0].Kind != record.String {
+	name, value, ok := parts(cell)
+	if !ok {
 		return v, false
 	}
-	name, value := string(parts[0].Text), parts[1]
 	if name == "Vector" {
 		return typedVector(value)
 	}
 	kind, known := typedNames[name]
-	if !known || value.Kind == record.Missing || value.Kind == record.Null || value.Kind >= record.Array {
+	if !known || !isText(value) {
 		return v, false
 	}
 	return (&Conv{Type: Type{Kind: kind}}).scalar(value)
