@@ -17,7 +17,7 @@ import (
 var nasty = []string{
 	"", " ", " lead", "trail ", "\t", "a\tb", "\n", "a\nb\n", "\r", "a\r\nb", "\x00", "a\x00b", "\x01\x1f\x7f", `"`, `""quoted""`, "'", `it\'s \n \\`, "\\",
 	"\ufeffbom", "😀👩‍👩‍👧", "\u202eRTL עברית", "e\u0301 \u2028 \u2029 \ufffe", "null", "NULL", "true", "007", "1e5", "NaN", "2020-02-29", "a,b", "a;b", "a|b", "]]>", "&lt;<a>&amp;",
-	`[1, "x"]`, `{"a": 1}`, ":A:B", "`tick`", "$x", "-", "#", "\\N", strings.Repeat("long \n\"", 20_000),
+	`[1, "x"]`, `{"a": 1}`, ":A:B", "`tick`", "$x", "-", "#", "\\N", `\u0041`, `\\u0041\`, strings.Repeat("long \n\"", 20_000),
 }
 
 // Every format brings back every text that it can carry, alone, in a list and on an edge.
@@ -61,6 +61,9 @@ func TestExportRefused(t *testing.T) {
 		{"graphml", "CREATE ({labels: 'x'})", `export: vertex \d+: the property "labels"`},
 		{"graphml", "CREATE ()-[:R {label: 'x'}]->()", `export: an edge from vertex \d+ to \d+: the property "label"`},
 		{"graphml", "CREATE ()-[:R {`:ID`: 'x'}]->()", `the property ":ID"`},
+		{"cypher", "CREATE (:`UNIQUE IMPORT LABEL`)", `the label "UNIQUE IMPORT LABEL"`},
+		{"cypher", "CREATE ({`UNIQUE IMPORT ID`: 1})", `the property "UNIQUE IMPORT ID"`},
+		{"cypher", "CREATE ()-[:`a\\u0041`]->()", `has \\u in it`},
 	} {
 		a, _ := serve(t)
 		_, errs, code := ctl(a.address, "", "query", c.create)
@@ -72,6 +75,35 @@ func TestExportRefused(t *testing.T) {
 		names, err := os.ReadDir(parent)
 		require.NoError(t, err)
 		require.Empty(t, names)
+	}
+}
+
+// A script creates vertices and edges by several statements under constraints of the graph, and removes its label, its property and its constraint.
+func TestExportScript(t *testing.T) {
+	from, _ := serve(t)
+	for _, statement := range []string{
+		"CREATE CONSTRAINT key FOR (n:N) REQUIRE n.i IS NODE KEY", "CREATE CONSTRAINT at FOR ()-[r:R]-() REQUIRE r.at IS NOT NULL",
+		"UNWIND range(0, 10000) AS i CREATE (:N {i: i})", "MATCH (n:N) WHERE n.i < 1500 MATCH (m:N {i: n.i + 1}) CREATE (n)-[:R {at: n.i}]->(m)",
+		"CREATE ()-[:EMPTY]->({least: -9223372036854775807 - 1, floats: [-0.0, 1e21, 0.0/0.0, -1.0/0.0]})",
+	} {
+		_, errs, code := ctl(from.address, "", "query", statement)
+		require.Zero(t, code, errs)
+	}
+	dir := filepath.Join(t.TempDir(), "e")
+	_, errs, code := ctl(from.address, "", "export", dir, "--format", "cypher")
+	require.Zero(t, code, errs)
+	to, _ := serve(t)
+	out, errs, code := ctl(to.address, "", "load", dir)
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "ran 21 statements")
+	for _, read := range []string{
+		"MATCH (n) RETURN labels(n) AS l, count(*) AS n, sum(n.i) AS s, collect(n.least) AS least, collect(n.floats) AS floats ORDER BY n",
+		"MATCH (a)-[r]->(b) RETURN type(r) AS t, count(*) AS n, sum(r.at) AS s, sum(b.i - a.i) AS step ORDER BY t", "SHOW CONSTRAINTS", "SHOW LABELS",
+	} {
+		want, errs, code := ctl(from.address, "", "query", "-o", "ndjson", read)
+		require.Zero(t, code, errs)
+		got, _, _ := ctl(to.address, "", "query", "-o", "ndjson", read)
+		require.Equal(t, want, got)
 	}
 }
 

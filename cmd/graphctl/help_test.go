@@ -82,7 +82,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"schema", "--output", ""}, []string{"table", "json", ":4"}},
 		{[]string{"traverse", "--mode", "t"}, []string{"trail", ":4"}},
 		{[]string{"traverse", "--direction", ""}, []string{"out", "in", "both", ":4"}},
-		{[]string{"export", "x", "--format", ""}, []string{"csv", "jsonl", "parquet", "arrow", "json", ":4"}},
+		{[]string{"export", "x", "--format", ""}, []string{"csv", "jsonl", "parquet", "arrow", "json", "graphml", "cypher", ":4"}},
 		{[]string{"load", "--id-type", ""}, []string{"string", "integer", ":4"}},
 		{[]string{"--graph", ""}, []string{"default", ":4"}},
 		{[]string{"query", "--graph", "d"}, []string{"default", ":4"}},

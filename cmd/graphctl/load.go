@@ -21,6 +21,7 @@ func newLoad(a *app) *cobra.Command {
 		Use:   "load MAPPING.yaml | DIR | FILES… | bolt://HOST:PORT",
 		Short: "Load files, by a mapping or CSV with neo4j-admin headers, scripts of statements, or a running Neo4j or Memgraph",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			args = exportedScript(args)
 			switch {
 			case slices.ContainsFunc(args, isScript):
 				return loadScripts(a, cmd, args)

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/cli"
+	"github.com/hopgate/hopgate/internal/export"
 	input "github.com/hopgate/hopgate/internal/loader/text"
 )
 
@@ -39,6 +41,17 @@ func (t *scriptTotal) add(c *pb.Counters) {
 func isScript(name string) bool {
 	ext := strings.ToLower(filepath.Ext(input.PlainName(input.FileName(name))))
 	return ext == ".cypher" || ext == ".cql"
+}
+
+// exportedScript replaces a directory that was exported as a script by the script.
+func exportedScript(args []string) []string {
+	if len(args) == 1 {
+		script := filepath.Join(args[0], export.ScriptName)
+		if info, err := os.Stat(script); err == nil && info.Mode().IsRegular() {
+			return []string{script}
+		}
+	}
+	return args
 }
 
 // loadScripts runs the statements of files in their order, and prints what they have changed.

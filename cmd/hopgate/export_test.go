@@ -139,7 +139,7 @@ func equal(t *testing.T, want, got []string) {
 // An export in any format loads as an equal graph.
 func TestExport(t *testing.T) {
 	t.Parallel()
-	for seed, format := range []string{"csv", "jsonl", "csv", "jsonl", "parquet", "parquet", "arrow", "graphml"} {
+	for seed, format := range []string{"csv", "jsonl", "csv", "jsonl", "parquet", "parquet", "arrow", "graphml", "cypher"} {
 		t.Run(format, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(uint64(seed), 1))
 			s := start(t, filepath.Join(t.TempDir(), "data"))

@@ -45,6 +45,7 @@ var formats = map[string]format{
 	"arrow":   {ext: "arrow", mapping: true, refuse: refuseColumns, open: newArrow},
 	"json":    {ext: "apoc", mapping: true, refuse: refuseAPOC, open: newAPOC, file: "graph.json", ends: true},
 	"graphml": {ext: "graphml", refuse: refuseGraphML, open: newGraphML, file: "graph.graphml", before: beforeGraphML, after: afterGraphML},
+	"cypher":  {ext: "cypher", refuse: refuseCypher, open: newCypher, file: ScriptName, before: beforeCypher, after: afterCypher},
 }
 
 // file is one file: vertices with the same labels, or edges of one type, with properties of the same types.
@@ -100,7 +101,7 @@ type Totals struct {
 
 // Formats are the names of the formats.
 func Formats() []string {
-	return []string{"csv", "jsonl", "parquet", "arrow", "json", "graphml"}
+	return []string{"csv", "jsonl", "parquet", "arrow", "json", "graphml", "cypher"}
 }
 
 // Write writes a graph to a new directory, which holds all of it or does not exist.

@@ -42,9 +42,9 @@ func lines(statements []string) string {
 
 // ttlStatement returns the statement that sets a TTL. The TTL counts from the last write if no property is named.
 func ttlStatement(kind, name, ttl, property string) string {
-	options := "ttl: " + answer.QuoteText(ttl)
+	options := "ttl: " + quoteText(ttl)
 	if property != "" {
-		options += ", property: " + answer.QuoteText(property)
+		options += ", property: " + quoteText(property)
 	}
 	return "CREATE " + kind + " " + answer.QuoteName(name) + " IF NOT EXISTS OPTIONS {" + options + "}"
 }
@@ -86,7 +86,7 @@ func IndexStatement(ix *pb.Index) string {
 			}
 		}
 		kind, list = "FULLTEXT ", "EACH ["+strings.Join(props, ", ")+"]"
-		options = fmt.Sprintf(" OPTIONS {indexConfig: {`fulltext.analyzer`: %s, `fulltext.eventually_consistent`: %t}}", answer.QuoteText(o.GetAnalyzer()), o.GetEventuallyConsistent())
+		options = fmt.Sprintf(" OPTIONS {indexConfig: {`fulltext.analyzer`: %s, `fulltext.eventually_consistent`: %t}}", quoteText(o.GetAnalyzer()), o.GetEventuallyConsistent())
 	}
 	return "CREATE " + kind + "INDEX " + name + " IF NOT EXISTS FOR " + pattern + " ON " + list + options
 }
@@ -102,5 +102,5 @@ func vectorOptions(v *pb.VectorOptions) string {
 		hnsw = fmt.Sprintf("`vector.hnsw.ef_construction`: %d, `vector.hnsw.m`: %d, ", v.GetHnswEfConstruction(), m)
 	}
 	return fmt.Sprintf(" OPTIONS {indexConfig: {%s%s`vector.quantization.enabled`: %t, `vector.similarity_function`: %s}}",
-		dimensions, hnsw, v.GetQuantizationEnabled(), answer.QuoteText(v.GetSimilarityFunction()))
+		dimensions, hnsw, v.GetQuantizationEnabled(), quoteText(v.GetSimilarityFunction()))
 }
