@@ -85,8 +85,8 @@ func (c *sampleColumn) typ() (name string, ok bool) {
 		switch {
 		case c.null(i):
 			continue
-		case c.kinds[i] == record.Object:
-			return "", false
+		case c.kinds[i] == record.Object || c.kinds[i] == record.Array && strings.HasPrefix(v, "["+typedJSON):
+			return "any", strings.HasPrefix(strings.TrimPrefix(v, "["), typedJSON)
 		case c.binary && c.kinds[i] == record.Array:
 			return "bytes[]", true
 		case c.binary:
@@ -168,6 +168,9 @@ func commonType(values []string, kinds []record.Kind) string {
 	}
 	return ""
 }
+
+// typedJSON begins a value whose type JSON does not have.
+const typedJSON = `{"$type":`
 
 // valueType is a type that typ can guess from text.
 type valueType struct {

@@ -126,6 +126,10 @@ func (a *Arrow) walk(f arrow.Field, path []string, top int, wrap func(arrowForm)
 	}
 	switch t := f.Type.(type) {
 	case *arrow.StructType:
+		key := strings.Join(path, ".")
+		if form := a.structForm(t, key); form != nil {
+			return a.add(key, top, wrap(orNull(form)))
+		}
 		for k, child := range t.Fields() {
 			if err := down(child, append(slices.Clone(path), child.Name), func(inner arrowForm) arrowForm {
 				return func(dst []byte, a arrow.Array, i int) []byte { return inner(dst, a.(*array.Struct).Field(k), i) }
@@ -167,14 +171,48 @@ func (a *Arrow) walk(f arrow.Field, path []string, top int, wrap func(arrowForm)
 		return nil
 	}
 	form, err := arrowFormOf(f, binary)
-	if err == nil && slices.ContainsFunc(a.columns, func(c arrowColumn) bool { return c.path == key }) {
-		err = errors.New("the file has two columns of that name")
-	}
 	if err != nil {
 		return fmt.Errorf("column %q: %w", key, err)
 	}
-	a.columns = append(a.columns, arrowColumn{path: key, key: append(appendJSONText(nil, []byte(key)), ':'), top: top, append: wrap(orNull(form))})
+	return a.add(key, top, wrap(orNull(form)))
+}
+
+// add adds a column.
+func (a *Arrow) add(key string, top int, form arrowForm) error {
+	if slices.ContainsFunc(a.columns, func(c arrowColumn) bool { return c.path == key }) {
+		return fmt.Errorf("column %q: the file has two columns of that name", key)
+	}
+	a.columns = append(a.columns, arrowColumn{path: key, key: append(appendJSONText(nil, []byte(key)), ':'), top: top, append: form})
 	return nil
+}
+
+// structForm returns how the values of a struct type of Hopgate's, if it is one that the rules use as a whole, become JSON, or nil.
+func (a *Arrow) structForm(t *arrow.StructType, key string) arrowForm {
+	names := make([]string, t.NumFields())
+	forms := make([]arrowForm, t.NumFields())
+	for i, child := range t.Fields() {
+		form, err := arrowFormOf(child, false)
+		if err != nil {
+			return nil
+		}
+		names[i], forms[i] = child.Name, orNull(form)
+	}
+	s := structOf(names)
+	if s == nil {
+		return nil
+	}
+	if a.use != nil {
+		if used, _ := a.use(key); !used {
+			return nil
+		}
+	}
+	fields := make([][]byte, len(forms))
+	return func(dst []byte, a arrow.Array, i int) []byte {
+		for k, form := range forms {
+			fields[k] = form(fields[k][:0], a.(*array.Struct).Field(k), i)
+		}
+		return s.append(dst, fields)
+	}
 }
 
 // orNull appends null for elements that are null.

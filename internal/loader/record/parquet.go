@@ -42,12 +42,22 @@ type parquetColumn struct {
 	lists   []int16 // the definition levels of the enclosing lists, outermost first
 	defined int16   // the definition level of a value that is not null
 
+	whole *parquetStruct // of which it is a field, or nil
+
 	chunk      file.ColumnChunkReader // of the current row group
 	defs, reps []int16
 	levels, at int // read, and taken
 	value      int // the next one
 	read       func(file.ColumnChunkReader) (levels int64, values int, err error)
 	append     func(dst []byte, i int) []byte
+}
+
+// parquetStruct is a struct that is read as one value.
+type parquetStruct struct {
+	typ    *structType
+	key    []byte
+	fields [][]byte // of the row
+	n      int      // fields that the row has so far
 }
 
 const (
@@ -68,9 +78,9 @@ func NewParquet(r io.ReaderAt, size int64, use func(name string) (used, binary b
 	}
 	p = &Parquet{file: f, source: r, size: size}
 	p.rows.fill = p.fill
-	var walk func(n schema.Node, path []string, lists []int16, defined int16, inList bool) error
+	var walk func(n schema.Node, path []string, lists []int16, defined int16, inList bool, whole *parquetStruct) error
 	index := 0
-	walk = func(n schema.Node, path []string, lists []int16, defined int16, inList bool) error {
+	walk = func(n schema.Node, path []string, lists []int16, defined int16, inList bool, whole *parquetStruct) error {
 		if n.RepetitionType() == parquet.Repetitions.Optional {
 			defined++
 		}
@@ -80,12 +90,15 @@ func NewParquet(r io.ReaderAt, size int64, use func(name string) (used, binary b
 			lists = append(slices.Clone(lists), defined)
 		}
 		if g, ok := n.(*schema.GroupNode); ok {
+			if s := wholeStruct(g, strings.Join(path, "."), use); s != nil {
+				whole = s
+			}
 			for i := range g.NumFields() {
 				name := append(slices.Clone(path), g.Field(i).Name())
 				if isList(g) || repeated && inList && g.NumFields() == 1 {
 					name = path // the inner groups of a list have no name of their own
 				}
-				if err := walk(g.Field(i), name, lists, defined, isList(g)); err != nil {
+				if err := walk(g.Field(i), name, lists, defined, isList(g), whole); err != nil {
 					return err
 				}
 			}
@@ -93,12 +106,12 @@ func NewParquet(r io.ReaderAt, size int64, use func(name string) (used, binary b
 		}
 		key := strings.Join(path, ".")
 		used, binary := true, false
-		if use != nil {
+		if use != nil && whole == nil {
 			used, binary = use(key)
 		}
 		if used {
 			c := parquetColumn{
-				index: index, path: key, key: append(appendJSONText(nil, []byte(key)), ':'), lists: lists, defined: defined,
+				index: index, path: key, key: append(appendJSONText(nil, []byte(key)), ':'), lists: lists, defined: defined, whole: whole,
 				defs: make([]int16, parquetLevels), reps: make([]int16, parquetLevels),
 			}
 			if err := c.form(n.(*schema.PrimitiveNode), binary); err != nil {
@@ -111,7 +124,7 @@ func NewParquet(r io.ReaderAt, size int64, use func(name string) (used, binary b
 	}
 	root := f.MetaData().Schema.Root()
 	for i := range root.NumFields() {
-		if err := walk(root.Field(i), []string{root.Field(i).Name()}, nil, 0, false); err != nil {
+		if err := walk(root.Field(i), []string{root.Field(i).Name()}, nil, 0, false, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -119,6 +132,27 @@ func NewParquet(r io.ReaderAt, size int64, use func(name string) (used, binary b
 		return nil, errors.New("the Parquet file has none of the columns that the rules use")
 	}
 	return p, nil
+}
+
+// wholeStruct returns the struct of Hopgate's that a group is, if the rules use it as a whole.
+func wholeStruct(g *schema.GroupNode, key string, use func(name string) (used, binary bool)) *parquetStruct {
+	names := make([]string, g.NumFields())
+	for i := range names {
+		names[i] = g.Field(i).Name()
+		if _, ok := g.Field(i).(*schema.PrimitiveNode); !ok {
+			return nil
+		}
+	}
+	s := structOf(names)
+	if s == nil {
+		return nil
+	}
+	if use != nil {
+		if used, _ := use(key); !used {
+			return nil
+		}
+	}
+	return &parquetStruct{typ: s, key: append(appendJSONText(nil, []byte(key)), ':'), fields: make([][]byte, len(names))}
 }
 
 // isList reports whether a group has the list annotation.
@@ -265,21 +299,14 @@ func (p *Parquet) appendRow() error {
 	p.text = append(p.text, '{')
 	for i := range p.columns {
 		c := &p.columns[i]
-		if i > 0 {
+		if i > 0 && (c.whole == nil || c.whole.n == 0) {
 			p.text = append(p.text, ',')
 		}
-		p.text = append(p.text, c.key...)
-		more, err := c.more()
-		switch {
-		case err != nil:
-		case !more:
-			err = fmt.Errorf("it ends after %d rows of the %d that the footer says", p.row, p.file.MetaData().RowGroup(p.group).NumRows())
-		case len(c.lists) == 0:
-			p.text = c.single(p.text)
-		case c.reps[c.at] != 0:
-			err = errors.New("it begins within a list")
-		default:
-			p.text, err = c.list(p.text)
+		var err error
+		if s := c.whole; s == nil {
+			p.text, err = p.cell(append(p.text, c.key...), c)
+		} else if s.fields[s.n], err = p.cell(s.fields[s.n][:0], c); err == nil {
+			p.text = s.take(p.text)
 		}
 		if err != nil {
 			return p.fault(c, err)
@@ -287,6 +314,31 @@ func (p *Parquet) appendRow() error {
 	}
 	p.text = append(p.text, '}', '\n')
 	return nil
+}
+
+// take counts a field of a row, and appends the struct once the row has all.
+func (s *parquetStruct) take(dst []byte) []byte {
+	if s.n++; s.n < len(s.fields) {
+		return dst
+	}
+	s.n = 0
+	return s.typ.append(append(dst, s.key...), s.fields)
+}
+
+// cell appends the value of a column.
+func (p *Parquet) cell(dst []byte, c *parquetColumn) ([]byte, error) {
+	more, err := c.more()
+	switch {
+	case err != nil:
+		return dst, err
+	case !more:
+		return dst, fmt.Errorf("it ends after %d rows of the %d that the footer says", p.row, p.file.MetaData().RowGroup(p.group).NumRows())
+	case len(c.lists) == 0:
+		return c.single(dst), nil
+	case c.reps[c.at] != 0:
+		return dst, errors.New("it begins within a list")
+	}
+	return c.list(dst)
 }
 
 // single appends the value of a column without lists.
