@@ -12,7 +12,8 @@ import (
 	"github.com/hopgate/hopgate/internal/memory"
 )
 
-// Column returns all elements of an array as Value does, without references to the array's memory. Texts share one copy of theirs.
+// Column returns all elements of an array as Value does, without references to the array's memory. Texts share one copy of theirs. The structs by
+// which the writer represents values become these values, also in lists.
 func Column(a arrow.Array, charge *memory.Charge) (out []graph.Value, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -52,6 +53,9 @@ func Column(a arrow.Array, charge *memory.Charge) (out []graph.Value, err error)
 				return nil, err
 			}
 		}
+	}
+	if of := structOf(a.DataType()); of != nil && err == nil {
+		err = replaceMaps(out, of)
 	}
 	return out, err
 }
