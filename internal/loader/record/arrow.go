@@ -91,16 +91,21 @@ func (a *Arrow) asIs() ([]byte, error) {
 // open reads the schema.
 func (a *Arrow) open(start []byte) (err error) {
 	defer caught("Arrow", &err)
+	stream := io.Reader(&a.in)
 	switch a.file = bytes.HasPrefix(start, []byte(ArrowFile)); {
 	case a.file:
 		if _, err := io.CopyN(io.Discard, &a.in, arrowFile); err != nil {
 			return errArrowCut
 		}
+		if stream, err = a.framed(); err != nil {
+			return err
+		}
 	case bytes.HasPrefix(start, []byte("FEA1")):
 		return errors.New("the file is Feather of version 1, which is not supported: write version 2, which is Arrow IPC")
 	}
 	memory := ipc.WithAllocator(bounded{memory.DefaultAllocator, a.largest})
-	messages := ipc.NewMessageReader(&a.in, memory, ipc.WithMetadataSizeLimit(int64(a.largest)), ipc.WithBodySizeLimit(int64(a.largest)))
+	messages := &dictionariesFirst{largest: a.largest}
+	messages.MessageReader = ipc.NewMessageReader(stream, memory, ipc.WithMetadataSizeLimit(int64(a.largest)), ipc.WithBodySizeLimit(int64(a.largest)))
 	batches, err := ipc.NewReaderFromMessageReader(messages, memory)
 	if err != nil {
 		return fmt.Errorf("the file is no Arrow IPC file or stream, or damaged: %w", err)
@@ -113,7 +118,9 @@ func (a *Arrow) open(start []byte) (err error) {
 	if len(a.columns) == 0 {
 		return errors.New("the Arrow file has none of the columns that the rules use")
 	}
-	a.batches = batches
+	if a.batches = batches; a.file {
+		messages.missing = dictionaries(batches.Schema().Fields())
+	}
 	return nil
 }
 

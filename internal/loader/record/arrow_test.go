@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -101,6 +102,42 @@ func TestArrowCutOff(t *testing.T) {
 			require.True(t, got == "" || got[len(got)-1] == '\n')
 		}
 	}
+}
+
+// Polars writes files whose schema has no length before it and whose dictionaries come last.
+func TestArrowOfPolars(t *testing.T) {
+	batches, want := sampleBatches(t)
+	for i := range batches { // with one dictionary for all
+		batches[i] = batches[0].NewSlice(0, 3)
+	}
+	want = strings.Repeat(want[:len(want)/3], 3)
+	file := arrowBytes(t, true, batches)
+	parts := map[ipc.MessageType][]byte{}
+	stream := bytes.NewReader(file[arrowFile:])
+	messages := ipc.NewMessageReader(stream)
+	at := arrowFile
+	for {
+		m, err := messages.Message()
+		if err != nil {
+			require.ErrorIs(t, err, io.EOF)
+			break
+		}
+		end := len(file) - stream.Len()
+		parts[m.Type()] = append(parts[m.Type()], file[at:end]...)
+		at = end
+	}
+	late := slices.Concat(parts[ipc.MessageRecordBatch], parts[ipc.MessageDictionaryBatch], file[at:])
+	odd := slices.Concat(file[:arrowFile], parts[ipc.MessageSchema][8:], late)
+	got, err := readArrow(odd, nil)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+	for n := 0; n < len(odd); n += 7 {
+		_, err := readArrow(odd[:n], nil)
+		require.True(t, err != nil || n == 0, "%d bytes", n)
+	}
+	d := &dictionariesFirst{MessageReader: ipc.NewMessageReader(bytes.NewReader(late)), missing: 1, largest: 1}
+	_, err = d.Message()
+	require.ErrorContains(t, err, "before the dictionaries")
 }
 
 // A length that no file of its size can have is an error, and no such memory is used.
