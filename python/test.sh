@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the wheel of this machine, with the server that make build leaves, installs it in a fresh virtual environment, and runs the tests of the package with the server inside,
-# without Go.
+# without Go. graphctl of the same build reads the files that other programs write.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,9 +17,10 @@ rm -f bin/wheels/*.whl
 make build
 HOPGATE_BUILT=$PWD/bin/hopgate python/wheels.sh "$platform"
 
+graphctl=$PWD/bin/graphctl
 wheel=$(echo "$PWD"/bin/wheels/*.whl)
 "$work/venv/bin/pip" install -q "$wheel[test]"
 cp -r python/tests "$work/tests"
 cp -r docs/python.md examples/notebook "$work"
 cd "$work"
-env -u PYTHON_HOPGATE_BINARY PATH=/usr/bin:/bin venv/bin/python -m pytest -q -p no:cacheprovider tests
+env -u PYTHON_HOPGATE_BINARY GRAPHCTL="$graphctl" PATH=/usr/bin:/bin venv/bin/python -m pytest -q -p no:cacheprovider tests
