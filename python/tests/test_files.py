@@ -4,7 +4,9 @@ import decimal
 import json
 import math
 import os
+import shutil
 import subprocess
+import tarfile
 import uuid
 from pathlib import Path
 
@@ -232,6 +234,30 @@ def test_a_table_from_a_query_loads(db, tmp_path):
         graphctl(db, "load", tmp_path / "m.yaml")
     for label in ("Put", "File", "tableparquet", "tablearrow"):
         assert [r["p"] for r in db.query(f"MATCH (n:{label}) RETURN properties(n) AS p ORDER BY n.id")] == want, label
+
+
+@pytest.fixture(scope="session")
+def spectrum(tmp_path_factory):
+    """The package csv-spectrum of npm."""
+    folder, npm = tmp_path_factory.mktemp("spectrum"), shutil.which("npm")
+    fetch = [npm, "pack", "--silent", "--fetch-timeout=20000", "--fetch-retries=1", "csv-spectrum@2.0.0"]
+    if npm is None or subprocess.run(fetch, cwd=folder, capture_output=True, check=False).returncode:
+        pytest.skip("csv-spectrum cannot be fetched by npm")
+    with tarfile.open(folder / "csv-spectrum-2.0.0.tgz") as archive:
+        archive.extractall(folder, filter="data")
+    return folder / "package"
+
+
+def test_csv_spectrum(db, tmp_path, spectrum):
+    names = {p.stem for p in (spectrum / "csvs").iterdir()} - {"location_coordinates"}  # whose file and rows differ
+    assert len(names) >= 11
+    for name in sorted(names):
+        rows = json.loads((spectrum / "json" / f"{name}.json").read_text())
+        key = next(iter(rows[0]))
+        (tmp_path / "m.yaml").write_text(json.dumps({"version": 1, "inputs": [{"path": str(spectrum / "csvs" / f"{name}.csv"), "vertices": [{
+            "label": name, "id": key, "idSpace": name, "properties": {c: {"type": "string"} for c in rows[0]}}]}]}))
+        graphctl(db, "load", tmp_path / "m.yaml")
+        assert sorted((r["p"] for r in db.query(f"MATCH (n:{name}) RETURN properties(n) AS p")), key=lambda p: p[key]) == sorted(rows, key=lambda p: p[key]), name
 
 
 def nasty_graph(kind):
