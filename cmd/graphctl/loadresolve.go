@@ -25,7 +25,7 @@ func (a *app) resolver(conn *grpc.ClientConn) loader.Resolver {
 			list[i] = valueProto(k)
 		}
 		stream, err := client.Query(ctx, &pb.QueryRequest{
-			Statement: "UNWIND range(0, size.Text($keys) - 1) AS i MATCH (n:" + answer.QuoteName(sp.Label) + ") WHERE n." + answer.QuoteName(sp.Property) + " = $keys[i] RETURN i",
+			Statement: "UNWIND range(0, size($keys) - 1) AS i MATCH (n:" + answer.QuoteName(sp.Label) + ") WHERE n." + answer.QuoteName(sp.Property) + " = $keys[i] RETURN i",
 			Parameters: map[string]*pb.Value{
 				"keys": {Kind: &pb.Value_List{List: &pb.ListValue{Values: list}}},
 			},
