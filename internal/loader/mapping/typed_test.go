@@ -58,6 +58,37 @@ func TestTyped(t *testing.T) {
 	require.True(t, ok && math.IsNaN(got.Float()))
 }
 
+// A rule that names a type reads the text of a typed value by its own type.
+func TestTypedByRule(t *testing.T) {
+	point, err := graph.MakePoint(graph.Cartesian, 1, 2)
+	require.NoError(t, err)
+	for _, c := range []struct {
+		kind graph.ValueKind
+		text string
+		want graph.Value // or null if it is refused
+	}{
+		{graph.Date, `{"$type":"Date","_value":"2020-02-29"}`, graph.DateValue(18321)},
+		{graph.String, `{"$type":"Date","_value":"2020-02-29"}`, graph.StringValue("2020-02-29")},
+		{graph.Float, `{"$type":"Float","_value":"-Infinity"}`, graph.FloatValue(math.Inf(-1))},
+		{graph.PointKind, `{"$type":"Point","_value":"SRID=7203;POINT (1 2)"}`, graph.PointValue(point)},
+		{graph.PointKind, `{"x": 1, "y": 2}`, graph.PointValue(point)},
+		{graph.Int, `{"$type":"Date","_value":"2020-02-29"}`, graph.Value{}},
+		{graph.String, `{"$type":"Map","_value":{}}`, graph.Value{}},
+		{graph.String, `{"a":1}`, graph.Value{}},
+	} {
+		keys := keysOf("p")
+		l := record.NewLines(keys, record.Dialect{JSON: true})
+		l.Reset([]byte(`{"p":` + c.text + "}\n"))
+		cells, fault, ok := l.Next()
+		require.True(t, ok && fault == nil, c.text)
+		got, ok := (&Options{}).conv(Type{Kind: c.kind}).Value(cells[0], &Scratch{})
+		require.Equal(t, !c.want.IsNull(), ok, c.text)
+		if ok {
+			require.Equal(t, notation.Describe(c.want), notation.Describe(got))
+		}
+	}
+}
+
 // Objects that are no typed values, lists within lists and nulls in lists are no properties.
 func TestUntyped(t *testing.T) {
 	for _, text := range []string{
