@@ -140,6 +140,7 @@ var operators = []Request{
 	{Operator: "CallProc", What: "of the schema", Statement: again + "CALL db.schema.nodeTypeProperties() YIELD nodeType RETURN count(nodeType)"},
 	{Operator: "CallProc", What: "of an algorithm", Statement: again + "CALL algo.pageRank({maxIterations: 1000000}) YIELD rank RETURN sum(rank)"},
 	{Operator: "CallProc", What: "of a subgraph", Statement: again + "MATCH (a:D) CALL apoc.path.subgraphAll(a, {}) YIELD relationships RETURN sum(size(relationships))"},
+	{Operator: "CallProc", What: "of paths", Statement: "MATCH (a:N) CALL apoc.path.expandConfig(a, {bfs: false, maxLevel: 15}) YIELD path WITH path WHERE length(path) < 0 RETURN path"},
 	{Operator: "LoadCSV", Statement: again + "LOAD CSV FROM 'file:///endless.csv' AS line RETURN count(line[0])"},
 	{Operator: "Drain", Statement: again + "CALL { WITH x CREATE (m:M {k: x}) DELETE m }"},
 	{Operator: "CountStore", Statement: "MATCH (n:D) WITH count(*) AS c " + again + "RETURN sum(c + x)"},

@@ -26,6 +26,8 @@ type (
 	Inner = runtime.Inner
 	// Table holds the rows of a procedure that returns many.
 	Table = runtime.Table
+	// Stream computes the rows of a procedure as they are asked for.
+	Stream = runtime.Stream
 	// Counters count the changes of a run.
 	Counters = runtime.Counters
 	// Stood counts changes that stand; see runtime.Stood.

@@ -25,6 +25,7 @@ type procedure struct {
 	description string
 	run         run
 	table       func(ctx context.Context, c *exec.Call) (*exec.Table, error) // in place of run, or nil
+	stream      func(ctx context.Context, c *exec.Call) (exec.Stream, error) // likewise
 }
 
 // Registry are the procedures that CALL and SHOW know. It is safe for concurrent use.
@@ -49,7 +50,7 @@ func New(host Host) *Registry {
 	r.addCreate()
 	r.addCypher()
 	r.addPeriodic()
-	r.addSubgraphs()
+	r.addExpansions()
 	r.addAssert()
 	r.addAlgorithms()
 	r.addVectors()
@@ -66,6 +67,13 @@ func (r *Registry) add(signature, description string, f run) {
 	r.builtin[strings.ToLower(sig.Name)] = &procedure{sig: sig, description: description, run: f}
 }
 
+// addStream adds a procedure that reads and returns its rows as they are asked for.
+func (r *Registry) addStream(signature, description string, f func(ctx context.Context, c *exec.Call) (exec.Stream, error)) {
+	r.add(signature, description, nil)
+	name, _, _ := strings.Cut(signature, "(")
+	r.builtin[strings.ToLower(name)].stream = f
+}
+
 // addWrite adds a procedure that changes the graph by statements.
 func (r *Registry) addWrite(signature, description string, f run) {
 	r.add(signature, description, f)
@@ -80,7 +88,7 @@ func (r *Registry) Procedure(name string) (exec.Procedure, bool) {
 	if p == nil {
 		return exec.Procedure{}, false
 	}
-	x := exec.Procedure{Run: p.run, Table: p.table}
+	x := exec.Procedure{Run: p.run, Table: p.table, Stream: p.stream}
 	for _, f := range p.sig.Params {
 		x.Args = append(x.Args, f.Name)
 		x.Integers = append(x.Integers, strings.HasPrefix(f.Type, "INTEGER"))

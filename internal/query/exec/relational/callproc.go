@@ -25,6 +25,7 @@ type callProc struct {
 	b     *runtime.Batch
 	row   int
 	got   [][]graph.Value // rows of the procedure that are not yet joined with row-1
+	more  runtime.Stream  // yields those after got, or nil
 	table *runtime.Table  // likewise, from row at on; or nil
 	at    int
 	rows  runtime.Sel
@@ -82,20 +83,25 @@ func (p *callProc) find(cols []plan.Col) {
 
 func (p *callProc) Open(ctx context.Context) error {
 	p.b, p.got, p.late = nil, nil, runtime.Late{}
-	p.closeTable()
+	p.end()
 	return p.In.Open(ctx)
 }
 
 // Close implements Operator.
 func (p *callProc) Close() {
-	p.closeTable()
+	p.end()
 	p.Input.Close()
 }
 
-func (p *callProc) closeTable() {
+// end ends the call of the current row.
+func (p *callProc) end() {
 	if p.table != nil {
 		p.table.Close()
 		p.table = nil
+	}
+	if p.more != nil {
+		p.more.Close()
+		p.more = nil
 	}
 }
 
@@ -128,7 +134,7 @@ func (p *callProc) Next(ctx context.Context) (*runtime.Batch, error) {
 			p.part.Slice(&p.whole, 0, p.row-1)
 			return &p.part, nil
 		}
-		done := err != nil || p.row == p.b.N && len(p.got) == 0 && p.table == nil
+		done := err != nil || p.row == p.b.N && len(p.got) == 0 && p.table == nil && p.more == nil
 		if n := len(p.rows); n > 0 {
 			p.out.AppendRows(p.b, p.from, p.rows)
 			p.out.N = n
@@ -177,58 +183,76 @@ func (p *callProc) fill(ctx context.Context) error {
 	p.out.Reset(len(p.from))
 	p.rows = p.rows[:0]
 	for len(p.rows) < p.r.BatchSize() {
-		if p.table != nil {
+		var err error
+		switch {
+		case p.table != nil:
 			p.takeTable()
-			continue
+		case len(p.got) > 0:
+			p.takeRow()
+		case p.more != nil:
+			if p.got, err = p.more.Next(ctx); len(p.got) == 0 {
+				p.end()
+			}
+		case p.row == p.b.N:
+			return nil
+		default:
+			err = p.call(ctx)
 		}
-		if len(p.got) == 0 {
-			if p.row == p.b.N {
-				return nil
-			}
-			c := runtime.Call{Run: p.r, Graph: p.r.Graph, Tx: p.r.Tx, Args: make([]graph.Value, len(p.args.Cols))}
-			for k := range c.Args {
-				c.Args[k] = p.args.Cols[k][p.row]
-				if k < len(p.proc.Integers) && p.proc.Integers[k] {
-					c.Args[k] = integer(c.Args[k])
-				}
-			}
-			if p.r.Env.Statement != nil {
-				c.Statement, c.Query = p.statement, p.query
-				if p.node.Own && p.r.Env.Begin != nil {
-					c.Transact = p.transact
-				}
-			}
-			p.row++
-			var err error
-			if p.proc.Table != nil {
-				if p.table, err = p.proc.Table(ctx, &c); err != nil {
-					return err
-				}
-				p.at = 0
-				continue
-			}
-			if p.got, err = p.proc.Run(ctx, &c); err == nil && c.Transact != nil {
-				err = p.r.Renew(ctx)
-			}
-			if err != nil {
-				return err
-			}
-			if p.node.Void {
-				p.got = nil
-			}
-			continue
-		}
-		row := p.got[0]
-		p.got = p.got[1:]
-		p.rows = append(p.rows, int32(p.row-1))
-		for k, at := range p.take {
-			if at >= 0 {
-				c := &p.out.Cols[k]
-				c.Vals = append(c.Vals, row[at])
-			}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// call calls the procedure for the next row.
+func (p *callProc) call(ctx context.Context) (err error) {
+	c := runtime.Call{Run: p.r, Graph: p.r.Graph, Tx: p.r.Tx, Args: make([]graph.Value, len(p.args.Cols))}
+	for k := range c.Args {
+		c.Args[k] = p.args.Cols[k][p.row]
+		if k < len(p.proc.Integers) && p.proc.Integers[k] {
+			c.Args[k] = integer(c.Args[k])
+		}
+	}
+	if p.r.Env.Statement != nil {
+		c.Statement, c.Query = p.statement, p.query
+		if p.node.Own && p.r.Env.Begin != nil {
+			c.Transact = p.transact
+		}
+	}
+	p.row++
+	switch {
+	case p.proc.Table != nil:
+		p.table, err = p.proc.Table(ctx, &c)
+		p.at = 0
+		return err
+	case p.proc.Stream != nil:
+		more, err := p.proc.Stream(ctx, &c)
+		if err == nil {
+			p.more = more
+		}
+		return err
+	}
+	if p.got, err = p.proc.Run(ctx, &c); err == nil && c.Transact != nil {
+		err = p.r.Renew(ctx)
+	}
+	if p.node.Void {
+		p.got = nil
+	}
+	return err
+}
+
+// takeRow joins a row.
+func (p *callProc) takeRow() {
+	row := p.got[0]
+	p.got = p.got[1:]
+	p.rows = append(p.rows, int32(p.row-1))
+	for k, at := range p.take {
+		if at >= 0 {
+			c := &p.out.Cols[k]
+			c.Vals = append(c.Vals, row[at])
+		}
+	}
 }
 
 // takeTable joins rows of a table, as many as the batch takes.
@@ -244,7 +268,7 @@ func (p *callProc) takeTable() {
 		}
 	}
 	if p.at += n; p.at == p.table.N {
-		p.closeTable()
+		p.end()
 	}
 }
 

@@ -89,6 +89,16 @@ type Procedure struct {
 	Run func(ctx context.Context, c *Call) ([][]graph.Value, error)
 	// Table, if not nil, returns the rows of one call in Run's place, as a table.
 	Table func(ctx context.Context, c *Call) (*Table, error)
+	// Stream, if not nil, returns the rows of one call in Run's place, as the caller asks for them.
+	Stream func(ctx context.Context, c *Call) (Stream, error)
+}
+
+// Stream computes the rows of a call portion by portion.
+type Stream interface {
+	// Next returns the next rows, or none after the last.
+	Next(ctx context.Context) ([][]graph.Value, error)
+	// Close releases the stream's resources.
+	Close()
 }
 
 // Table are the rows of a procedure that has many: they are read batch by batch.
