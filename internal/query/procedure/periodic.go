@@ -2,13 +2,17 @@ package procedure
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/notation"
+	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query/exec"
+	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
@@ -16,7 +20,7 @@ import (
 func (r *Registry) addPeriodic() {
 	r.addOwn("apoc.periodic.iterate(cypherIterate :: STRING, cypherAction :: STRING, config = {} :: MAP) :: (batches :: INTEGER, total :: INTEGER, "+
 		"timeTaken :: INTEGER, committedOperations :: INTEGER, failedOperations :: INTEGER, failedBatches :: INTEGER, retries :: INTEGER, "+
-		"errorMessages :: MAP, batch :: MAP, operations :: MAP, wasTerminated :: BOOLEAN, updateStatistics :: MAP)",
+		"errorMessages :: MAP, batch :: MAP, operations :: MAP, wasTerminated :: BOOLEAN, failedParams :: MAP, updateStatistics :: MAP)",
 		"Run the second statement for the rows of the first, in a transaction for each batch of them.", iterate)
 	r.addOwn("apoc.periodic.commit(statement :: STRING, params = {} :: MAP) :: (updates :: INTEGER, executions :: INTEGER, runtime :: INTEGER, batches :: INTEGER, "+
 		"failedBatches :: INTEGER, batchErrors :: MAP, wasTerminated :: BOOLEAN)",
@@ -43,16 +47,20 @@ type iteration struct {
 	retries int64
 	mode    string
 	params  []graph.MapEntry
+	report  int64 // rows of a failed batch to return; -1: none
 
 	pending                                           []graph.Value // rows, as maps
 	batches, failedBatches, total, failed, retriesRun int64
 	errors                                            map[string]int64
+	failedRows                                        []graph.MapEntry
+	memory                                            runtime.ValueMemory // of the failed rows
 }
 
 const iterateName = "apoc.periodic.iterate"
 
 func iterate(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
-	it := &iteration{c: c, size: 10_000, mode: "BATCH", errors: map[string]int64{}}
+	it := &iteration{c: c, size: 10_000, mode: "BATCH", report: -1, errors: map[string]int64{}, memory: c.Run.NewValueMemory("ProcedureCall")}
+	defer it.memory.Acct.Release()
 	if c.Args[0].Kind() != graph.String || c.Args[1].Kind() != graph.String {
 		return nil, badArgument(iterateName, "cypherIterate and cypherAction", "strings", c.Args[0])
 	}
@@ -66,8 +74,8 @@ func iterate(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
 		}
 	}
 	began, before := time.Now(), c.Run.Counters
-	memory := c.Run.NewValueMemory("ProcedureCall")
-	defer memory.Acct.Release()
+	pending := c.Run.NewValueMemory("ProcedureCall")
+	defer pending.Acct.Release()
 	in := exec.Inner{Text: withParams(c.Args[0].Str(), it.params), Params: paramsOf(it.params)}
 	in.Row = func(columns []string, row []graph.Value) error {
 		if it.action == "" {
@@ -76,14 +84,14 @@ func iterate(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
 		m := make([]graph.MapEntry, len(row))
 		for i, v := range row {
 			m[i] = graph.MapEntry{Key: columns[i], Value: v}
-			if err := memory.Add(ctx, v); err != nil {
+			if err := pending.Add(ctx, v); err != nil {
 				return err
 			}
 		}
 		if it.pending = append(it.pending, graph.MapValue(m)); int64(len(it.pending)) < it.size {
 			return nil
 		}
-		memory.Begin()
+		pending.Begin()
 		return it.batch(ctx)
 	}
 	if err := query(ctx, c, in); err != nil {
@@ -97,16 +105,28 @@ func iterate(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
 
 // option sets one entry of the configuration.
 func (it *iteration) option(key string, v graph.Value) error {
-	n, whole := v.Whole()
+	whole := func(to *int64, least int64) error {
+		n, ok := v.Whole()
+		if !ok || n < least {
+			return badArgument(iterateName, key, fmt.Sprintf("an integer from %d on", least), v)
+		}
+		*to = n
+		return nil
+	}
 	wrong := func(want string) error { return badArgument(iterateName, key, want, v) }
+	var cores int64
 	switch key {
 	case "batchSize":
-		if it.size = n; !whole || n < 1 {
-			return wrong("an integer of at least 1")
-		}
+		return whole(&it.size, 1)
 	case "retries":
-		if it.retries = n; !whole || n < 0 {
-			return wrong("an integer from 0 on")
+		return whole(&it.retries, 0)
+	case "failedParams":
+		return whole(&it.report, -1)
+	case "concurrency":
+		return whole(&cores, 1)
+	case "parallel": // a graph has one writer, so batches follow one another
+		if v.Kind() != graph.Bool {
+			return wrong("a boolean")
 		}
 	case "batchMode":
 		if it.mode = v.Str(); v.Kind() != graph.String || !slices.Contains([]string{"BATCH", "SINGLE", "BATCH_SINGLE"}, it.mode) {
@@ -124,9 +144,10 @@ func (it *iteration) option(key string, v graph.Value) error {
 			return wrong("a map")
 		}
 		it.params = v.Map()
-	case "parallel", "concurrency", "planner", "failedParams": // batches follow one another, and change nothing of the result
+	case "planner": // there is one
 	default:
-		return fn.CallFailed("%s: there is no %s; there are batchMode, batchSize, concurrency, iterateList, parallel, params, planner and retries", iterateName, key)
+		return fn.CallFailed("%s: there is no %s; there are batchMode, batchSize, concurrency, failedParams, iterateList, parallel, params, planner and retries",
+			iterateName, key)
 	}
 	return nil
 }
@@ -197,6 +218,26 @@ func (it *iteration) batch(ctx context.Context) error {
 	it.failedBatches++
 	it.failed += int64(len(rows))
 	it.errors[graph.AsError(err).Msg]++
+	return it.keep(ctx, rows)
+}
+
+// keep keeps the rows of a failed batch for the result, as many as it reports.
+func (it *iteration) keep(ctx context.Context, rows []graph.Value) error {
+	if it.report < 0 {
+		return nil
+	}
+	rows = slices.Clone(rows[:min(int64(len(rows)), it.report)])
+	it.failedRows = append(it.failedRows, graph.MapEntry{Key: strconv.FormatInt(it.batches, 10), Value: graph.ListValue(rows)})
+	for _, r := range rows {
+		for _, e := range r.Map() {
+			if err := it.memory.Grow(ctx, memory.CellSize+len(e.Key)); err != nil {
+				return err
+			}
+			if err := it.memory.Add(ctx, e.Value); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 
@@ -222,7 +263,7 @@ func (it *iteration) result(took time.Duration, before exec.Counters) []graph.Va
 	errors, n, now := countsOf(it.errors), graph.IntValue, it.c.Run.Counters
 	return []graph.Value{
 		n(it.batches), n(it.total), n(int64(took.Seconds())), n(it.total - it.failed), n(it.failed), n(it.failedBatches), n(it.retriesRun), errors,
-		counts(it.batches, it.failedBatches, errors), counts(it.total, it.failed, errors), graph.BoolValue(false),
+		counts(it.batches, it.failedBatches, errors), counts(it.total, it.failed, errors), graph.BoolValue(false), graph.MapValue(it.failedRows),
 		graph.MapValue([]graph.MapEntry{
 			entryOf("nodesCreated", now.NodesCreated-before.NodesCreated), entryOf("nodesDeleted", now.NodesDeleted-before.NodesDeleted),
 			entryOf("relationshipsCreated", now.RelationshipsCreated-before.RelationshipsCreated),
