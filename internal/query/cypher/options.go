@@ -34,6 +34,7 @@ type Signature struct {
 	Writes  bool // changes the graph
 	Calls   bool // runs statements
 	Own     bool // commits by itself
+	Outside bool // reads nothing of the graph
 	// WriteKey is the key of an argument that makes a call write if the call sets it; or "".
 	WriteKey string
 	// SetsVector reports whether a call acts as a SET: it sets a property of its first argument, named by its second, to the vector

@@ -35,7 +35,9 @@ func (b *binder) callProcedure(f *flow, c *ast.CallProcedure) []*binding {
 		preds = conjuncts(b.expr(c.Yield.Where))
 	}
 	b.q.Calls = b.q.Calls || sig.Calls
-	b.fx.readGraph()
+	if !sig.Outside {
+		b.fx.readGraph()
+	}
 	if writes {
 		b.fx.writeGraph()
 	}

@@ -51,6 +51,7 @@ func New(host Host) *Registry {
 	r.addCypher()
 	r.addPeriodic()
 	r.addExpansions()
+	r.addLoad()
 	r.addAssert()
 	r.addAlgorithms()
 	r.addVectors()
