@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -112,7 +113,7 @@ func (m *pathModel) isNew(w walk) bool {
 	case "LEVEL":
 		key = fmt.Sprint(len(w.by), ":")
 	}
-	key += fmt.Sprint(last)
+	key += strconv.FormatInt(last, 10)
 	was := m.seen[key]
 	m.seen[key] = true
 	return !was
@@ -129,11 +130,11 @@ func (m *pathModel) judge(w walk) (include, on bool) {
 			at--
 		}
 		matches := func(sort string) (some, match bool) {
-			for _, p := range strings.Split(m.filters[at%len(m.filters)], "|") {
+			for p := range strings.SplitSeq(m.filters[at%len(m.filters)], "|") {
 				label, ok := strings.CutPrefix(p, sort)
 				if ok && (sort != "" || !strings.ContainsAny(p[:1], "+-/>")) {
 					all := true
-					for _, l := range strings.Split(strings.TrimPrefix(label, ":"), ":") {
+					for l := range strings.SplitSeq(strings.TrimPrefix(label, ":"), ":") {
 						all = all && (l == "*" || slices.Contains(m.labels[v], l))
 					}
 					some, match = true, match || all

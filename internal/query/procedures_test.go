@@ -8,6 +8,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard/restricted"
 )
 
 // The writes of a procedure are counted, belong to its transaction, and require the right to write.
@@ -93,5 +94,30 @@ func TestStatementsOfProcedures(t *testing.T) {
 		_, err = tx.Run(context.Background(), Request{Statement: "CALL apoc.periodic.iterate('RETURN 1 AS x', 'CREATE (:A)', {})"})
 		require.Equal(t, "Neo.DatabaseError.Transaction.TransactionStartFailed", code(err))
 		tx.Rollback()
+	})
+}
+
+// The searches and the merges of APOC see what the access rules let their caller see, and change what they let him change.
+func TestRulesOfProcedures(t *testing.T) {
+	overStores(t, Options{}, func(t *testing.T, e *Engine) {
+		e = New(restricted.NewStore(e.store), Options{})
+		must(t, e, "CREATE (a:A {i: 1})-[:T]->(:Secret {i: 2})-[:T]->(c:A {i: 3}), (a)-[:T]->(:A {i: 4})-[:Hidden]->(c)")
+		for _, s := range []string{
+			"GRANT TRAVERSE ON HOME GRAPH TO app", "GRANT READ {*} ON HOME GRAPH TO app", "DENY TRAVERSE ON HOME GRAPH NODES Secret TO app",
+			"DENY TRAVERSE ON HOME GRAPH RELATIONSHIPS Hidden TO app",
+		} {
+			must(t, e, s)
+		}
+		ctx := access.WithIdentity(context.Background(), &access.Identity{Name: "ann", Roles: []string{"app"}})
+		run := func(statement string) ([]string, error) { return rowsOf(e.Query(ctx, Request{Statement: statement})) }
+		rows, err := run("MATCH (a:A {i: 1}) CALL apoc.path.subgraphNodes(a, {}) YIELD node RETURN node.i ORDER BY node.i")
+		require.NoError(t, err)
+		require.Equal(t, []string{"[1]", "[4]"}, rows)
+		rows, err = run("MATCH (a:A {i: 1}) CALL apoc.path.expandConfig(a, {labelFilter: '>Secret|>A', bfs: false}) YIELD path RETURN [n IN nodes(path) | n.i]")
+		require.NoError(t, err)
+		require.Equal(t, []string{"[[1, 4]]"}, rows)
+		_, err = run("MATCH (a:A) WITH collect(a) AS l CALL apoc.refactor.mergeNodes(l, {mergeRels: true}) YIELD node RETURN node")
+		require.Equal(t, "Neo.ClientError.Security.Forbidden", code(err))
+		require.Equal(t, []string{"[4]"}, must(t, e, "MATCH (n) RETURN count(n)"))
 	})
 }

@@ -49,6 +49,7 @@ func New(host Host) *Registry {
 	r.addMerge()
 	r.addCreate()
 	r.addCypher()
+	r.addRefactor()
 	r.addPeriodic()
 	r.addExpansions()
 	r.addLoad()
