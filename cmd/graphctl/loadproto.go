@@ -14,6 +14,10 @@ var (
 		shard.Upsert: pb.LoadAction_LOAD_ACTION_UPSERT, shard.Insert: pb.LoadAction_LOAD_ACTION_INSERT,
 		shard.Update: pb.LoadAction_LOAD_ACTION_UPDATE, shard.Delete: pb.LoadAction_LOAD_ACTION_DELETE,
 	}
+	duplicateProtos = map[shard.OnDuplicate]pb.OnDuplicate{
+		shard.DuplicateOverwrite: pb.OnDuplicate_ON_DUPLICATE_OVERWRITE, shard.DuplicateKeepFirst: pb.OnDuplicate_ON_DUPLICATE_KEEP_FIRST,
+		shard.DuplicateError: pb.OnDuplicate_ON_DUPLICATE_ERROR,
+	}
 	danglingProtos = map[shard.Dangling]pb.Dangling{
 		shard.DanglingReject: pb.Dangling_DANGLING_REJECT, shard.DanglingCreate: pb.Dangling_DANGLING_CREATE,
 		shard.DanglingSkip: pb.Dangling_DANGLING_SKIP,
@@ -33,6 +37,7 @@ func batchProto(b *loader.Batch) *pb.LoadRequest {
 		v := &b.Vertices[i]
 		out.Vertices = append(out.Vertices, &pb.VertexRows{
 			Labels: v.Labels, Space: uint32(v.Space), Keys: columnProto(v.Keys), Properties: propertiesProto(v.Props), Action: actionProtos[v.Action],
+			OnDuplicate: duplicateProtos[v.OnDuplicate],
 		})
 	}
 	for i := range b.Edges {

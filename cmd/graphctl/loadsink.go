@@ -78,6 +78,7 @@ func countsOf(vertices, edges *pb.LoadCounts) shard.LoadCounts {
 	of := func(c *pb.LoadCounts) shard.RowCounts {
 		return shard.RowCounts{
 			Created: int(c.GetCreated()), Overwritten: int(c.GetOverwritten()), Unchanged: int(c.GetUnchanged()), Deleted: int(c.GetDeleted()),
+			Repeated: int(c.GetRepeatedKeys()),
 		}
 	}
 	return shard.LoadCounts{Vertices: of(vertices), Edges: of(edges)}

@@ -22,7 +22,7 @@ import (
 )
 
 // updates is a load that depends on every row: it sums, appends and unites, for vertices and edges, from CSV, JSON lines and
-// Parquet. An unused column leads to many batches. Some rows are refused.
+// Parquet. An unused column leads to many batches. Some rows are refused, and d.csv has vertices of which the first row counts.
 const updates = `
 version: 1
 defaults: {delimiter: ","}
@@ -30,6 +30,7 @@ inputs:
   - {path: a.csv.gz, vertices: &v [{label: P, id: id, properties: {id: {type: int}, visits: {type: int}, log: {type: "string[]"}, tags: {type: "string[]"}}}], update: &u {strategies: {visits: SUM, log: APPEND, tags: UNION}}}
   - {path: b.jsonl.zst, vertices: *v, update: *u}
   - {path: c.parquet, vertices: *v, update: *u}
+  - {path: d.csv, vertices: [{label: Q, id: id, onDuplicate: keep-first, properties: {id: {type: int}, log: {type: "string[]"}}}]}
   - {path: d.csv, vertices: *v, update: *u}
   - path: e.csv.zst
     edges: [{type: K, from: {column: a, idSpace: P}, to: {column: b, idSpace: P}, properties: {w: {type: int}}}]
@@ -159,6 +160,7 @@ func (k *killed) state() string {
 	var out strings.Builder
 	for _, q := range []string{
 		"MATCH (p:P) RETURN p.id, p.visits, p.log, p.tags ORDER BY p.id",
+		"MATCH (q:Q) RETURN q.id, q.log ORDER BY q.id",
 		"MATCH (a:P)-[k:K]->(b:P) RETURN a.id, b.id, k.w ORDER BY a.id, b.id, k.w",
 	} {
 		out.WriteString(k.s.graphctl("query", q, "-o", "csv", "--graph", k.graph))
@@ -285,9 +287,19 @@ func TestLoadInit(t *testing.T) {
 	require.Contains(t, summary, "vertices: 0 created, 0 overwritten, 51 unchanged\nedges: 0 created, 0 overwritten, 90 unchanged\n")
 	require.Equal(t, [4]int{51, 90, 51, 90}, s.counts())
 
+	write("twice.csv", "id:ID(T),:LABEL", 4, func(i int) string { return fmt.Sprintf("%d,T", i/2) })
+	twice := filepath.Join(dir, "twice.csv")
+	require.Contains(t, s.graphctl("load", twice), "vertices: 2 created, 0 overwritten, 2 unchanged; 2 with a repeated key\n")
+	o := run(t, nil, "graphctl", "load", twice, "--address", s.addrs.GRPC, "--restart", "--on-duplicate", "error", "--max-rejects", "2")
+	require.Equal(t, 3, o.code, o.err)
+	require.Contains(t, o.err, "twice.csv:3: column \"id\" value \"0\" RepeatedKey: an earlier row of the load has this key")
+	o = run(t, nil, "graphctl", "load", twice, "--address", s.addrs.GRPC, "--on-duplicate", "first")
+	require.Equal(t, 2, o.code)
+	require.Contains(t, o.err, "--on-duplicate first: must be overwrite, keep-first or error")
+
 	write("notes.csv", "text", 2, func(int) string { return "x" })
 	initial = append(initial, filepath.Join(dir, "notes.csv"))
-	o := run(t, nil, "graphctl", initial...)
+	o = run(t, nil, "graphctl", initial...)
 	require.Equal(t, 2, o.code)
 	require.Contains(t, o.err, "notes.csv: no column identifies the rows; --partial leaves them out")
 	o = run(t, nil, "graphctl", append(initial, "--partial")...)

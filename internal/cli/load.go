@@ -17,6 +17,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/loader"
 	"github.com/hopgate/hopgate/internal/loader/mapping"
+	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/size"
 )
 
@@ -47,6 +48,7 @@ type Load struct {
 	asks                           func() bool // whether a user can answer questions; nil checks for a terminal
 	dir, rejectsDir, report, admin string
 	maxRejects, idType             string
+	onDuplicate                    string
 	nodes, relationships           []string
 	restart                        bool
 	out                            string // of --init
@@ -61,6 +63,8 @@ func (l *Load) Flags(f *pflag.FlagSet) {
 	f.Var(&l.Memory, "memory", "memory of the load, in bytes or such as 512MiB")
 	f.BoolVar(&l.restart, "restart", false, "start over instead of continuing an earlier run of this load")
 	f.StringVar(&l.maxRejects, "max-rejects", "0", "refused rows after which the load ends: a number, or P% of all rows")
+	f.StringVar(&l.onDuplicate, "on-duplicate", "overwrite",
+		"overwrite, keep-first or error: what becomes of a vertex's row whose key an earlier row of the load has")
 	f.StringVar(&l.rejectsDir, "rejects-dir", "", "directory for refused rows")
 	f.StringVar(&l.report, "report", "", "file for the report, as JSON")
 	f.StringVar(&l.admin, "admin", "", "address for the load's metrics and profiles, such as 127.0.0.1:6061")
@@ -75,6 +79,10 @@ func (l *Load) Run(cmd *cobra.Command, args []string) (err error) {
 	budget, err := parseBudget(l.maxRejects)
 	if err != nil {
 		return err
+	}
+	onDuplicate, ok := shard.OnDuplicateNames[l.onDuplicate]
+	if !ok {
+		return Usagef("--on-duplicate %s: must be overwrite, keep-first or error", l.onDuplicate)
 	}
 	show, err := newProgress(l.Progress, cmd.ErrOrStderr())
 	if err != nil {
@@ -105,7 +113,7 @@ func (l *Load) Run(cmd *cobra.Command, args []string) (err error) {
 	defer func() { err = errors.Join(err, stop()) }()
 	rep, err := l.To(cmd, l, plan, loader.Options{
 		Restart: l.restart, Workers: l.Workers, Memory: int64(l.Memory), MaxRejects: budget, RejectsDir: l.rejectsDir,
-		OnReject: show.reject, Progress: show.update,
+		OnDuplicate: onDuplicate, OnReject: show.reject, Progress: show.update,
 	})
 	show.end()
 	var tooMany *loader.TooManyRejectsError

@@ -154,6 +154,9 @@ func printCounts(w io.Writer, noun string, c *shard.RowCounts, whole bool) {
 	if c.Deleted > 0 {
 		fmt.Fprintf(w, ", %s deleted", Grouped(int64(c.Deleted)))
 	}
+	if c.Repeated > 0 {
+		fmt.Fprintf(w, "; %s with a repeated key", Grouped(int64(c.Repeated)))
+	}
 	fmt.Fprintln(w)
 }
 

@@ -18,7 +18,7 @@ type Resolver func(ctx context.Context, sp *Space, keys []graph.Value) (found []
 func (p *Plan) DryRun(ctx context.Context, o Options, resolve Resolver) (*Report, error) {
 	s := &dry{plan: p, resolve: resolve, acks: make(chan Ack, 64), done: ctx.Done(), seed: maphash.MakeSeed()}
 	for range p.spaces {
-		s.keys = append(s.keys, map[uint64]bool{})
+		s.keys = append(s.keys, map[uint64]dryKey{})
 	}
 	rep, err := p.Run(ctx, s, o)
 	if rep != nil {
@@ -36,10 +36,19 @@ type dry struct {
 	done    <-chan struct{}
 	acks    chan Ack
 	seed    maphash.Seed
-	// keys holds the known hashes of each space; the value is true if the vertex exists.
-	keys           []map[uint64]bool
+	// keys holds the known hashes of each space.
+	keys           []map[uint64]dryKey
 	dangling, disk int64
 }
+
+// dryKey says what is known of a key.
+type dryKey uint8
+
+const (
+	dryMissing dryKey = iota
+	dryExists
+	dryWritten // by a row of the load
+)
 
 func (s *dry) Begin(ctx context.Context, _ Open) (Opened, error) {
 	s.ctx, s.done = ctx, ctx.Done()
@@ -121,7 +130,10 @@ func (s *dry) look(space int, keys []graph.Value) error {
 		}
 	}
 	for i, k := range ask {
-		known[s.hash(k)] = found[i]
+		known[s.hash(k)] = dryMissing
+		if found[i] {
+			known[s.hash(k)] = dryExists
+		}
 	}
 	return nil
 }
@@ -137,17 +149,25 @@ func (s *dry) vertices(b *Batch, group int, a *Ack) error {
 	for row, k := range v.Keys {
 		h := s.hash(k)
 		code := ""
-		switch exists := known[h]; {
-		case v.Action == shard.Insert && exists:
+		switch key := known[h]; {
+		case key == dryWritten && v.OnDuplicate == shard.DuplicateError:
+			code = "RepeatedKey"
+		case key == dryWritten && v.OnDuplicate == shard.DuplicateKeepFirst:
+			a.Counts.Vertices.Created++
+			continue
+		case key != dryMissing && v.Action == shard.Insert:
 			code = "DuplicateKey"
-		case v.Action == shard.Update && !exists:
+		case key == dryMissing && v.Action == shard.Update:
 			code = "MissingVertex"
 		}
 		if code != "" {
 			a.Rejected = append(a.Rejected, shard.Rejected{Group: group, Row: row, Code: code, Msg: dryMessages[code]})
 			continue
 		}
-		known[h] = v.Action != shard.Delete
+		known[h] = dryWritten
+		if v.Action == shard.Delete {
+			known[h] = dryMissing
+		}
 		a.Counts.Vertices.Created++ // or overwritten: the report of a dry run does not say
 		s.disk += vertexBytes + keyBytes(k) + rowBytes(v.Props, row)
 	}
@@ -155,6 +175,7 @@ func (s *dry) vertices(b *Batch, group int, a *Ack) error {
 }
 
 var dryMessages = map[string]string{
+	"RepeatedKey":   "an earlier row of the load has this key",
 	"DuplicateKey":  "there is a vertex with this key already",
 	"MissingVertex": "there is no vertex with this key",
 	"DanglingEdge":  "an end of the edge does not exist",
@@ -171,7 +192,7 @@ func (s *dry) edges(b *Batch, group int, a *Ack) error {
 	srcs, dsts := s.keys[e.SrcSpace], s.keys[e.DstSpace]
 	for row := range e.Src {
 		src, dst := s.hash(e.Src[row]), s.hash(e.Dst[row])
-		if !srcs[src] || !dsts[dst] {
+		if srcs[src] == dryMissing || dsts[dst] == dryMissing {
 			s.dangling++
 			switch e.Dangling {
 			case shard.DanglingReject:
@@ -182,7 +203,7 @@ func (s *dry) edges(b *Batch, group int, a *Ack) error {
 			case shard.DanglingSkip:
 				continue
 			}
-			srcs[src], dsts[dst] = true, true
+			srcs[src], dsts[dst] = max(srcs[src], dryExists), max(dsts[dst], dryExists)
 		}
 		a.Counts.Edges.Created++
 		s.disk += edgeBytes + 2*rowBytes(e.Props, row)

@@ -11,6 +11,8 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/shard"
 )
 
 // TestLoad loads small inputs into a naive graph. The input of "load" is files, each after a line "-- NAME"; the
@@ -138,6 +140,15 @@ func TestDryRun(t *testing.T) {
 	require.Equal(t, int64(1), rep.Dangling)
 	require.Positive(t, rep.DiskBytes)
 	require.Equal(t, "\n", w.state())
+
+	w.file("v.csv", "id:ID(V),:LABEL\na,V\nb,V\na,V\n")
+	for how, rejects := range map[shard.OnDuplicate]int64{shard.DuplicateOverwrite: 1, shard.DuplicateKeepFirst: 1, shard.DuplicateError: 2} {
+		p, err := w.plan("")
+		require.NoError(t, err)
+		rep, err := p.DryRun(t.Context(), Options{MaxRejects: Budget{Rows: 5}, OnDuplicate: how}, nil)
+		require.NoError(t, err)
+		require.Equal(t, Totals{Rows: 5, Vertices: 4 - rejects, Edges: 1, Rejects: rejects}, rep.Totals)
+	}
 }
 
 // Standard input is streamed, and buffered if it must be read twice.

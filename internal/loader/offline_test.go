@@ -91,6 +91,7 @@ func TestOffline(t *testing.T) {
 				require.Equal(t, online.Inputs[i].Totals, offline.Inputs[i].Totals, text)
 			}
 			require.Equal(t, online.Totals, offline.Totals, text)
+			require.Equal(t, online.VertexCounts, offline.VertexCounts, text)
 
 			s, err := disk.Open(offlineOptions(dir, shards))
 			require.NoError(t, err)
@@ -160,6 +161,7 @@ func randomInputs(w *world, r *rand.Rand) string {
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	return fmt.Sprintf(`
 version: 1
+defaults: {onDuplicate: %s}
 inputs:
   - path: person.csv
     vertices:
@@ -179,7 +181,7 @@ inputs:
   - path: lives.csv
     edges:
       - {type: %s, from: {column: a, idSpace: Person}, to: {column: b, idSpace: Place}, onDangling: %s, properties: {since: {type: int}}}
-`, pick("reject", "skip", "create"), pick("insert", "upsert"), pick("reject", "create"), pick("SUM", "OVERRIDE"),
+`, pick("overwrite", "keep-first", "error"), pick("reject", "skip", "create"), pick("insert", "upsert"), pick("reject", "create"), pick("SUM", "OVERRIDE"),
 		pick("LIVES_IN", "KNOWS"), pick("reject", "skip", "create"))
 }
 

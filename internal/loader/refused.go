@@ -13,7 +13,7 @@ import (
 //
 // Its encoding is
 //
-//	byte     3
+//	byte     4
 //	bytes    mark of the last batch
 //	         counts of all batches before the commit, as shard.LoadCounts.Append writes them
 //	uvarint  number of the last confirmed batch
@@ -40,7 +40,7 @@ type origin struct {
 	group int
 }
 
-const progressForm = 3
+const progressForm = 4
 
 func appendBytes(dst, b []byte) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(b))), b...)

@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"unicode/utf8"
@@ -101,10 +102,12 @@ type parser struct {
 	begun   []*group // groups of this chunk
 	order   ordering
 	spare   []*group // groups of the last chunk, whose memory is reused
+
+	onDuplicate shard.OnDuplicate // of rules that have none
 }
 
-func newParser(s *step, spaces []*mapping.Space) *parser {
-	p := &parser{step: s, bound: s.in.bound, spaces: spaces, scan: s.in.scanner()}
+func newParser(s *step, spaces []*mapping.Space, onDuplicate shard.OnDuplicate) *parser {
+	p := &parser{step: s, bound: s.in.bound, spaces: spaces, onDuplicate: onDuplicate, scan: s.in.scanner()}
 	p.csv, _ = p.scan.(*record.Scanner)
 	for i := range p.bound.Vertices {
 		r := &p.bound.Vertices[i]
@@ -426,6 +429,7 @@ func (p *parser) collect() {
 		if r.vertex != nil {
 			b.Vertices = append(b.Vertices, VertexRows{
 				Labels: g.names, Space: p.space(&r.vertex.ID), Keys: g.key, Props: props, Action: g.action,
+				OnDuplicate: *cmp.Or(r.vertex.OnDuplicate, &p.onDuplicate),
 			})
 			p.out.vertexRows, p.out.vertexRules = append(p.out.vertexRows, g.rows), append(p.out.vertexRules, r.no)
 			continue

@@ -18,6 +18,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/loader/record"
 	"github.com/hopgate/hopgate/internal/loader/text"
+	"github.com/hopgate/hopgate/internal/shard"
 )
 
 const (
@@ -38,6 +39,8 @@ const (
 type Options struct {
 	Graph   string
 	Restart bool
+	// OnDuplicate decides about repeated keys of vertices whose mapping does not.
+	OnDuplicate shard.OnDuplicate
 	// Workers is the number of parsers; default 0, one for each processor.
 	Workers int
 	// Memory bounds, in bytes, the text and columns that have been read and not yet acknowledged; default 512 MiB.
@@ -332,7 +335,7 @@ func (r *run) parse() {
 		began := time.Now()
 		s := &r.plan.steps[j.step]
 		if p == nil || p.step != s {
-			p = newParser(s, r.plan.known)
+			p = newParser(s, r.plan.known, r.o.OnDuplicate)
 		}
 		if j.chunk.Long {
 			j.parsed = longLine(s, j)

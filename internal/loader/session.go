@@ -2,6 +2,7 @@ package loader
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -99,6 +100,8 @@ type Session struct {
 	known    progress
 	waiting  []applied // unconfirmed batches
 	confirms bool
+	run      string // names a load without a stream
+	begun    bool
 	// Seq is the number of the last applied batch.
 	Seq uint64
 
@@ -120,6 +123,9 @@ func (l *Loader) Begin(ctx context.Context, o Open) (_ *Session, err error) {
 	s := &Session{
 		l: l, key: streamKey{name, o.Stream}, stats: &l.stats, g: g, stream: o.Stream, confirms: o.Confirms,
 		labels: map[string]graph.LabelSet{}, types: map[string]graph.TypeID{}, props: map[string]graph.PropID{},
+	}
+	if s.stream == "" {
+		s.run = rand.Text()
 	}
 	l.take(s)
 	defer func() {
@@ -251,6 +257,8 @@ type VertexRows struct {
 	Keys   []graph.Value
 	Props  []PropertyColumn
 	Action shard.Action
+	// OnDuplicate decides about a row whose vertex an earlier row of the load has written.
+	OnDuplicate shard.OnDuplicate
 }
 
 // EdgeRows are the columns of edges of one type.
@@ -299,7 +307,7 @@ func (s *Session) Apply(ctx context.Context, batches []*Batch) ([]Ack, error) {
 	if s.ended {
 		return nil, graph.LoadTakenOver()
 	}
-	load := &shard.Load{Stream: s.stream}
+	load := &shard.Load{Stream: s.stream, Run: s.run, Restart: s.run != "" && !s.begun}
 	if err := s.names(ctx, batches); err != nil {
 		return nil, err
 	}
@@ -346,6 +354,7 @@ func (s *Session) Apply(ctx context.Context, batches []*Batch) ([]Ack, error) {
 		s.stats.Failed.Add(1)
 		return nil, err
 	}
+	s.begun = true
 	s.stats.Batches.Add(uint64(len(batches)))
 	s.stats.add(load)
 	s.known.counts.Add(load.Counts)
@@ -475,7 +484,9 @@ func (s *Session) vertices(v *VertexRows) (shard.LoadVertices, error) {
 		return shard.LoadVertices{}, err
 	}
 	props, err := s.columns(v.Props, len(v.Keys))
-	return shard.LoadVertices{Labels: s.labels[labelKey(v.Labels)], Space: space, Keys: v.Keys, Props: props, Action: v.Action}, err
+	return shard.LoadVertices{
+		Labels: s.labels[labelKey(v.Labels)], Space: space, Keys: v.Keys, Props: props, Action: v.Action, OnDuplicate: v.OnDuplicate,
+	}, err
 }
 
 func (s *Session) edges(e *EdgeRows) (shard.LoadEdges, error) {

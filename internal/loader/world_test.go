@@ -207,39 +207,50 @@ inputs:
 		}
 		w.file("e.csv", b.String())
 	}
-	small := func(p *Plan) *Plan { p.chunk = 512; return p }
-	run := func(w *world, cutAt func(Sink) Sink, rejects string) error {
-		p, err := w.plan(mappingText)
-		require.NoError(t, err)
-		_, err = small(p).Run(w.t.Context(), cutAt(NewLocal(w.l)), Options{MaxRejects: Budget{Rows: 1 << 30}, RejectsDir: rejects, Workers: 2})
-		return err
-	}
-	whole := newWorld(t)
-	fill(whole)
-	rejects := t.TempDir()
-	require.NoError(t, run(whole, func(s Sink) Sink { return s }, rejects))
-	want, wantRejects := whole.state(), readAll(t, rejects)
-	require.Contains(t, wantRejects, "DanglingEdge")
-	require.Contains(t, wantRejects, "BadType")
-
-	r := rand.New(rand.NewPCG(3, 4))
-	for round := range 12 {
-		w := newWorld(t)
-		fill(w)
-		rejects := t.TempDir()
-		runs := 1
-		for ; ; runs++ {
-			err := run(w, func(s Sink) Sink { return &cut{Sink: s, sends: r.IntN(40), acks: r.IntN(40)} }, rejects)
-			if err == nil {
-				break
+	for name, onDuplicate := range shard.OnDuplicateNames {
+		t.Run(name, func(t *testing.T) {
+			run := func(w *world, cutAt func(Sink) Sink, rejects string) (*Report, error) {
+				p, err := w.plan(mappingText)
+				require.NoError(t, err)
+				p.chunk = 512
+				return p.Run(w.t.Context(), cutAt(NewLocal(w.l)), Options{
+					MaxRejects: Budget{Rows: 1 << 30}, RejectsDir: rejects, Workers: 2, OnDuplicate: onDuplicate,
+				})
 			}
-			require.ErrorIs(t, err, errCut)
-			require.Less(t, runs, 100)
-		}
-		require.Equal(t, want, w.state(), "round %d, %d runs", round, runs)
-		require.Equal(t, wantRejects, readAll(t, rejects))
-		require.NoError(t, run(w, func(s Sink) Sink { return s }, rejects), "a load that has finished")
-		require.Equal(t, want, w.state())
+			uncut := func(s Sink) Sink { return s }
+			whole := newWorld(t)
+			fill(whole)
+			rejects := t.TempDir()
+			all, err := run(whole, uncut, rejects)
+			require.NoError(t, err)
+			want, wantRejects := whole.state(), readAll(t, rejects)
+			require.Contains(t, wantRejects, "DanglingEdge")
+			require.Contains(t, wantRejects, "BadType")
+			require.Equal(t, onDuplicate == shard.DuplicateError, strings.Contains(wantRejects, "RepeatedKey"))
+			require.Equal(t, onDuplicate == shard.DuplicateError, all.VertexCounts.Repeated == 0)
+
+			r := rand.New(rand.NewPCG(3, 4))
+			for round := range 6 {
+				w := newWorld(t)
+				fill(w)
+				rejects := t.TempDir()
+				runs := 1
+				for ; ; runs++ {
+					rep, err := run(w, func(s Sink) Sink { return &cut{Sink: s, sends: r.IntN(40), acks: r.IntN(40)} }, rejects)
+					if err == nil {
+						require.Equal(t, all.VertexCounts, rep.VertexCounts, "those of all runs")
+						break
+					}
+					require.ErrorIs(t, err, errCut)
+					require.Less(t, runs, 100)
+				}
+				require.Equal(t, want, w.state(), "round %d, %d runs", round, runs)
+				require.Equal(t, wantRejects, readAll(t, rejects))
+				_, err := run(w, uncut, rejects)
+				require.NoError(t, err, "a load that has finished")
+				require.Equal(t, want, w.state())
+			}
+		})
 	}
 }
 

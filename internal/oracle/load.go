@@ -2,7 +2,9 @@ package oracle
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -14,7 +16,7 @@ import (
 //
 // Vertices: Upsert and Update add the batch's labels to the existing ones; Delete also deletes the vertex's edges.
 // Edges: Insert always creates an edge, Upsert only if the ends have none of the type, Update changes and Delete removes all of the type
-// between the ends. Deleting what does not exist has no effect.
+// between the ends. Deleting what does not exist has no effect. OnDuplicate comes before the action.
 func (g *Graph) Load(ctx context.Context, l *shard.Load) error {
 	if err := g.lock(ctx); err != nil {
 		return err
@@ -31,6 +33,10 @@ func (g *Graph) Load(ctx context.Context, l *shard.Load) error {
 			g.state.Store(b.s)
 			return l.Again(b.s.streams[l.Stream].seq, b.s.streams[l.Stream].mark)
 		}
+	}
+	b.written = map[graph.VertexID]bool{}
+	if name := cmp.Or(l.Stream, l.Run); name != "" && !l.Restart {
+		maps.Copy(b.written, b.s.streams[name].written)
 	}
 	for i := range l.Vertices {
 		group := &l.Vertices[i]
@@ -57,7 +63,9 @@ func (g *Graph) Load(ctx context.Context, l *shard.Load) error {
 		}
 	}
 	if l.Stream != "" {
-		b.s.streams[l.Stream] = stream{seq: l.Seq, mark: l.AppendOutcome(slices.Clone(l.Mark))}
+		b.s.streams[l.Stream] = stream{seq: l.Seq, mark: l.AppendOutcome(slices.Clone(l.Mark)), written: b.written}
+	} else if l.Run != "" {
+		b.s.streams[l.Run] = stream{written: b.written}
 	}
 	g.state.Store(b.s)
 	return nil
@@ -68,6 +76,8 @@ type batch struct {
 	g *Graph
 	s *state
 	l *shard.Load
+	// written are the vertices that rows of the load have written.
+	written map[graph.VertexID]bool
 }
 
 // reject records why a row is refused.
@@ -117,7 +127,14 @@ func (b *batch) vertex(x *index, group *shard.LoadVertices, row int) *reject {
 		return &reject{"MissingKey", "a key must be an integer or a string"}
 	}
 	id, exists := b.find(x, key)
+	again := exists && b.written[id]
 	switch {
+	case again && group.OnDuplicate == shard.DuplicateError:
+		return &reject{"RepeatedKey", "an earlier row of the load has this key"}
+	case again && group.OnDuplicate == shard.DuplicateKeepFirst:
+		b.l.Counts.Vertices.Unchanged++
+		b.l.Counts.Vertices.Repeated++
+		return nil
 	case exists && group.Action == shard.Insert:
 		return &reject{"DuplicateKey", "there is a vertex with this key already"}
 	case !exists && group.Action == shard.Update:
@@ -126,6 +143,7 @@ func (b *batch) vertex(x *index, group *shard.LoadVertices, row int) *reject {
 		if exists {
 			b.detach(id)
 			b.l.Counts.Vertices.Deleted++
+			b.wrote(id, again)
 		}
 		return nil
 	}
@@ -140,7 +158,11 @@ func (b *batch) vertex(x *index, group *shard.LoadVertices, row int) *reject {
 		return r
 	}
 	if !exists {
-		return b.create(x, key, group.Labels, props)
+		r := b.create(x, key, group.Labels, props)
+		if id, ok := b.find(x, key); ok {
+			b.wrote(id, false)
+		}
+		return r
 	}
 	v := &vertex{labels: b.g.union(old.labels, group.Labels), props: props, spaces: old.spaces}
 	b.s.putVertex(id, v)
@@ -149,7 +171,16 @@ func (b *batch) vertex(x *index, group *shard.LoadVertices, row int) *reject {
 		return &reject{"ConstraintViolation", err.Error()}
 	}
 	b.l.Counts.Vertices.Existing(v.labels != old.labels || !same(v.props, old.props))
+	b.wrote(id, again)
 	return nil
+}
+
+// wrote notes that a row has written a vertex, again if an earlier one had.
+func (b *batch) wrote(id graph.VertexID, again bool) {
+	b.written[id] = true
+	if again {
+		b.l.Counts.Vertices.Repeated++
+	}
 }
 
 // detach deletes a vertex with its edges.

@@ -59,6 +59,8 @@ func (x *index) bare() bool { return x.Label == "" && x.Type == "" }
 type stream struct {
 	seq  uint64
 	mark []byte
+	// written are the vertices that its rows have written.
+	written map[graph.VertexID]bool
 }
 
 func newState(shards int) *state {

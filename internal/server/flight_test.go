@@ -343,10 +343,20 @@ func TestFlightLoad(t *testing.T) {
 	require.Len(t, answers, 3)
 	answers, err = putRows(t, c, command, people, `{"seq": 1}`, `{"seq": 2}`)
 	require.NoError(t, err)
-	require.Equal(t, []string{`{"opened":2,"vertexCounts":{"created":3,"overwritten":2,"unchanged":1,"deleted":0}}`, `{"seq":1,"vertices":0,"edges":0}`, `{"seq":2,"vertices":0,"edges":0}`}, answers)
+	require.Equal(t, []string{`{"opened":2,"vertexCounts":{"created":3,"overwritten":2,"unchanged":1,"deleted":0,"repeated":3}}`, `{"seq":1,"vertices":0,"edges":0}`, `{"seq":2,"vertices":0,"edges":0}`}, answers)
 	_, rows, err := flightRows(c.DoGet(t.Context(), &flight.Ticket{Ticket: []byte("MATCH (p:Person:Old) RETURN p.id, p.name, p.visits ORDER BY p.id")}))
 	require.NoError(t, err)
 	require.Equal(t, []string{"1 Ann 2", "2 (null) (null)", "3 Ann 4"}, rows)
+
+	for policy, want := range map[string]string{
+		"keep-first": `"unchanged":3,"deleted":0,"repeated":3}}`,
+		"error":      `"rejected":[{"row":0,"code":"RepeatedKey","message":"an earlier row of the load has this key"}`,
+	} {
+		command := fmt.Sprintf(`{"vertices": {"labels": [%q], "key": "id", "properties": [{"name": "n", "strategy": "SUM"}], "onDuplicate": %[1]q}}`, policy)
+		answers, err = putRows(t, c, command, people, "", "")
+		require.NoError(t, err)
+		require.Contains(t, answers[2], want)
+	}
 
 	knows := records(t, arrow.NewSchema([]arrow.Field{
 		{Name: "a", Type: arrow.PrimitiveTypes.Int64}, {Name: "b", Type: arrow.PrimitiveTypes.Int64}, {Name: "since", Type: arrow.BinaryTypes.LargeString},
@@ -364,6 +374,7 @@ func TestFlightLoad(t *testing.T) {
 
 	for _, wrong := range []string{
 		``, `{}`, `{"rows": 1}`, `{"vertices": {"labels": ["P"], "key": "nothing"}}`, `{"vertices": {"labels": [], "key": "a"}}`,
+		`{"vertices": {"labels": ["P"], "key": "a", "onDuplicate": "first"}}`,
 		`{"vertices": {"labels": ["P"], "key": "a", "action": "add"}}`, `{"vertices": {"labels": ["P"], "key": "a", "properties": [{"name": "b"}, {"name": "b"}]}}`,
 		`{"vertices": {"labels": ["P"], "key": "a", "properties": [{"name": "b", "strategy": "MEAN"}]}}`,
 		`{"edges": {"type": "", "from": {"column": "a", "label": "P", "property": "id"}, "to": {"column": "b", "label": "P", "property": "id"}}}`,

@@ -17,6 +17,8 @@ type RowCounts struct {
 	Overwritten int `json:"overwritten"` // existed, and changed
 	Unchanged   int `json:"unchanged"`   // existed, and has the same labels and properties as before
 	Deleted     int `json:"deleted"`
+	// Repeated is how many of these rows have a vertex that an earlier row of the load had written; edges have no keys that repeat.
+	Repeated int `json:"repeated,omitempty"`
 }
 
 // Applied returns the number of applied rows.
@@ -40,8 +42,8 @@ func (c *RowCounts) Add(o RowCounts) {
 }
 
 // numbers returns the counts in the order in which they are stored.
-func (c *RowCounts) numbers() [4]*int {
-	return [...]*int{&c.Created, &c.Overwritten, &c.Unchanged, &c.Deleted}
+func (c *RowCounts) numbers() [5]*int {
+	return [...]*int{&c.Created, &c.Overwritten, &c.Unchanged, &c.Deleted, &c.Repeated}
 }
 
 // Add adds other counts.

@@ -240,6 +240,8 @@ type Load struct {
 	Restart bool
 	// Mark is stored with the batch and given back by Marks: how far the load's inputs have been read.
 	Mark []byte
+	// Run names a load without a Stream, so that its batches know each other's vertices. Its first batch has Restart. Nothing of it is stored.
+	Run string
 
 	Vertices []LoadVertices
 	Edges    []LoadEdges
@@ -262,6 +264,8 @@ type LoadVertices struct {
 	Keys   []graph.Value // external keys, Int or String, one a row
 	Props  []LoadColumn
 	Action Action
+	// OnDuplicate decides about a row whose vertex an earlier row of the load has written.
+	OnDuplicate OnDuplicate
 }
 
 // LoadEdges are edges of one type whose ends are external keys.
@@ -317,6 +321,20 @@ const (
 	DanglingCreate          // create the missing vertex with only its key
 	DanglingSkip
 )
+
+// OnDuplicate is the treatment of a row whose vertex an earlier row of the load has created, changed or found unchanged. A vertex that was
+// deleted and made again is another one, and ends that dangling edges create are written by no row.
+type OnDuplicate uint8
+
+// The ways to treat repeated keys.
+const (
+	DuplicateOverwrite OnDuplicate = iota // as any existing vertex
+	DuplicateKeepFirst                    // the row counts as unchanged
+	DuplicateError                        // the row is a reject
+)
+
+// OnDuplicateNames has the names by which users choose.
+var OnDuplicateNames = map[string]OnDuplicate{"overwrite": DuplicateOverwrite, "keep-first": DuplicateKeepFirst, "error": DuplicateError}
 
 // Rejected names a refused row: group Group of Vertices (or Edges), row Row of it.
 type Rejected struct {

@@ -24,6 +24,8 @@ type VertexRule struct {
 	Rule
 	Labels []LabelRule
 	ID     KeyRule
+	// OnDuplicate is nil if the load decides.
+	OnDuplicate *shard.OnDuplicate
 }
 
 // EdgeRule makes edges from rows.
@@ -102,7 +104,7 @@ func (in *Input) Bind(header []string, cells int, json bool) (*Bound, error) {
 		return nil, err
 	}
 	for _, v := range in.Vertices {
-		r := VertexRule{}
+		r := VertexRule{OnDuplicate: v.onDuplicate}
 		used := append([]Column(nil), v.id.columns...)
 		for i := range v.labels {
 			l, err := b.label(&v.labels[i], &v.opts)

@@ -81,6 +81,7 @@ type Options struct {
 	Zone          temporal.Zone
 	format        *dateFormat
 	Dangling      shard.Dangling
+	onDuplicate   *shard.OnDuplicate // nil: as the load has it
 	action        action
 	strategies    map[string]shard.Strategy
 }
@@ -146,8 +147,9 @@ type property struct {
 // Vertices makes vertices from rows.
 type Vertices struct {
 	rule
-	labels []label
-	id     key
+	labels      []label
+	id          key
+	onDuplicate *shard.OnDuplicate
 }
 
 // Edges makes edges from rows.

@@ -69,6 +69,7 @@ func (p *parser) mapping(n node) {
 		"defaults": func(n node) {
 			known := p.optionFields()
 			known["onDangling"] = func(n node) { p.opts.Dangling = word(n, danglingNames) }
+			known["onDuplicate"] = func(n node) { p.opts.onDuplicate = new(word(n, shard.OnDuplicateNames)) }
 			n.fields(known)
 		},
 		"update":   p.update,
@@ -480,7 +481,7 @@ func (o *Options) conv(t Type) *Conv {
 }
 
 func (p *parser) vertices(in *Input, n node, r rule) {
-	v := &Vertices{rule: r}
+	v := &Vertices{rule: r, onDuplicate: p.opts.onDuplicate}
 	v.place = n.place()
 	var properties []node
 	var id, space, idType *node
@@ -496,6 +497,7 @@ func (p *parser) vertices(in *Input, n node, r rule) {
 	known["id"] = func(n node) { id = &n }
 	known["idSpace"] = func(n node) { space = &n }
 	known["idType"] = func(n node) { idType = &n }
+	known["onDuplicate"] = func(n node) { v.onDuplicate = new(word(n, shard.OnDuplicateNames)) }
 	unfoldID := false
 	known["unfold"] = func(n node) {
 		if n.y.Tag == "!!bool" {

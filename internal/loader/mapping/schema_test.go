@@ -49,9 +49,10 @@ func TestSchema(t *testing.T) {
 	})
 	const inputs = "inputs: [{path: a.csv, vertices: [{label: A, id: id}]}]\n"
 	require.NoError(t, validate(t, s, "version: 1\n"+inputs))
+	require.NoError(t, validate(t, s, "version: 1\ndefaults: {onDuplicate: error}\n"+strings.Replace(inputs, "id: id", "id: id, onDuplicate: keep-first", 1)))
 	for _, text := range []string{
 		inputs, "version: 2\n" + inputs, "version: 1\n", "version: 1\ninputs: []\n", "version: 1\nother: 1\n" + inputs,
-		"version: 1\ninputs: [{path: a.csv}]\n", "version: 1\ninputs: [{path: a.csv, vertices: [{label: A}]}]\n",
+		"version: 1\ndefaults: {onDuplicate: first}\n" + inputs, "version: 1\ninputs: [{path: a.csv}]\n", "version: 1\ninputs: [{path: a.csv, vertices: [{label: A}]}]\n",
 		"version: 1\ninputs: [{path: a.csv, vertices: [{label: A, id: id, properties: {a: {type: map}}}]}]\n",
 		"version: 1\ninputs: [{path: a.csv, edges: [{type: E, from: {column: 0, idSpace: A}}]}]\n",
 	} {

@@ -1,6 +1,7 @@
 package grpcapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -39,6 +40,8 @@ type vertexColumns struct {
 	Property   string           `json:"property"`   // that holds them, of the first label; "": as the column
 	Properties []propertyColumn `json:"properties"` // null: all columns
 	Action     string           `json:"action"`
+	// OnDuplicate is one of shard.OnDuplicateNames, or "".
+	OnDuplicate string `json:"onDuplicate"`
 }
 
 // edgeColumns maps columns to edges.
@@ -236,6 +239,7 @@ type loadColumns struct {
 	strategies         []shard.Strategy
 	action             shard.Action
 	dangling           shard.Dangling
+	duplicate          shard.OnDuplicate
 	edges              bool
 }
 
@@ -255,6 +259,10 @@ func (c *loadCommand) bind(schema *arrow.Schema) (*loadColumns, error) {
 		}
 		if v.Property == "" {
 			v.Property = v.Key
+		}
+		var ok bool
+		if out.duplicate, ok = shard.OnDuplicateNames[cmp.Or(v.OnDuplicate, "overwrite")]; !ok {
+			return nil, wire.RequestError("vertices.onDuplicate: must be overwrite, keep-first or error, was " + strconv.Quote(v.OnDuplicate))
 		}
 		out.labels, action = v.Labels, v.Action
 		out.keys = b.column("vertices.key", v.Key)
@@ -400,7 +408,7 @@ func (c *loadColumns) decode(m putBatch, charge *memory.Charge) (*loader.Batch, 
 		if err != nil {
 			return nil, err
 		}
-		out.Vertices = []loader.VertexRows{{Labels: c.labels, Keys: keys, Props: props, Action: c.action}}
+		out.Vertices = []loader.VertexRows{{Labels: c.labels, Keys: keys, Props: props, Action: c.action, OnDuplicate: c.duplicate}}
 	}
 	m.rows.Release()
 	return out, nil

@@ -221,6 +221,7 @@ func openedProto(o loader.Opened) *pb.LoadOpened {
 func countsProto(c *shard.RowCounts) *pb.LoadCounts {
 	return &pb.LoadCounts{
 		Created: uint64(c.Created), Overwritten: uint64(c.Overwritten), Unchanged: uint64(c.Unchanged), Deleted: uint64(c.Deleted),
+		RepeatedKeys: uint64(c.Repeated),
 	}
 }
 
@@ -243,6 +244,10 @@ var (
 		pb.LoadAction_LOAD_ACTION_UNSPECIFIED: shard.Upsert, pb.LoadAction_LOAD_ACTION_UPSERT: shard.Upsert,
 		pb.LoadAction_LOAD_ACTION_INSERT: shard.Insert, pb.LoadAction_LOAD_ACTION_UPDATE: shard.Update,
 		pb.LoadAction_LOAD_ACTION_DELETE: shard.Delete,
+	}
+	duplicates = map[pb.OnDuplicate]shard.OnDuplicate{
+		pb.OnDuplicate_ON_DUPLICATE_UNSPECIFIED: shard.DuplicateOverwrite, pb.OnDuplicate_ON_DUPLICATE_OVERWRITE: shard.DuplicateOverwrite,
+		pb.OnDuplicate_ON_DUPLICATE_KEEP_FIRST: shard.DuplicateKeepFirst, pb.OnDuplicate_ON_DUPLICATE_ERROR: shard.DuplicateError,
 	}
 	danglings = map[pb.Dangling]shard.Dangling{
 		pb.Dangling_DANGLING_UNSPECIFIED: shard.DanglingReject, pb.Dangling_DANGLING_REJECT: shard.DanglingReject,
@@ -270,6 +275,7 @@ func batchFromProto(p *pb.LoadBatch, charge *memory.Charge) (*loader.Batch, erro
 		}
 		b.Vertices = append(b.Vertices, loader.VertexRows{
 			Labels: v.GetLabels(), Space: int(v.GetSpace()), Keys: keys, Props: props, Action: actions[v.GetAction()],
+			OnDuplicate: duplicates[v.GetOnDuplicate()],
 		})
 	}
 	for _, e := range p.GetEdges() {

@@ -407,13 +407,13 @@ func (g *Graph) writable() error {
 }
 
 // commit applies the writers' changes and releases the writer's lock, which the caller holds. It returns when they are
-// durable and can be read. seq is the commit's number, 0 if there was nothing to commit. keys are what a load knows of
-// unique indexes afterwards, and next says when what was written expires. ids name the transactions.
-func (g *Graph) commit(ws []*staging.Writer, ids []storage.CommitID, keys *bulk.Keys, next due) (seq uint64, err error) {
+// durable and can be read. seq is the commit's number, 0 if there was nothing to commit. load, if not nil, is the batch
+// of a load, and next says when what was written expires. ids name the transactions.
+func (g *Graph) commit(ws []*staging.Writer, ids []storage.CommitID, load *bulk.Batch, next due) (seq uint64, err error) {
 	some := false
 	for _, w := range ws {
 		some = some || !w.Empty()
-		if keys == nil && w.Entries.Changed() {
+		if load == nil && w.Entries.Changed() {
 			g.loads.Keys = nil
 		}
 	}
@@ -422,8 +422,8 @@ func (g *Graph) commit(ws []*staging.Writer, ids []storage.CommitID, keys *bulk.
 	wait, err := storage.Commit(g.shards, ws, ids, &g.intents)
 	if err != nil {
 		g.loads.Keys = nil
-	} else if keys != nil {
-		g.loads.Keys = keys
+	} else if load != nil {
+		load.Committed()
 	}
 	if err != nil || !some {
 		g.unlock()

@@ -20,23 +20,26 @@ func (g *Graph) Load(ctx context.Context, l *shard.Load) error {
 	defer tx.Rollback()
 	// What a spilled bulk holds is in no list of changes.
 	tx.Plain()
+	seq, mark := uint64(0), []byte(nil)
 	if l.Stream != "" {
 		first := tx.Writers()[0]
-		seq, mark := uint64(0), []byte(nil)
-		if !l.Restart {
-			if seq, mark, err = first.Mark(l.Stream); err != nil {
-				return err
-			}
+		if l.Restart {
+			err = first.DropMark(l.Stream)
+		} else {
+			seq, mark, err = first.Mark(l.Stream)
+		}
+		if err != nil {
+			return err
 		}
 		if l.Skipped = l.Seq <= seq; l.Skipped && !l.Restart {
 			return l.Again(seq, mark)
 		}
-		if l.Skipped {
-			first.DropMark(l.Stream)
-		}
 	}
 	b := bulk.New(ctx, &g.loads, tx, g.defs.Load(), l)
 	if !l.Skipped {
+		if err := b.Recall(seq); err != nil {
+			return err
+		}
 		if err := b.Run(); err != nil {
 			// The tables may hold keys of vertices that were not created.
 			g.loads.Keys = nil
@@ -44,11 +47,14 @@ func (g *Graph) Load(ctx context.Context, l *shard.Load) error {
 		}
 		if l.Stream != "" {
 			tx.Writers()[0].SetMark(l.Stream, l.Seq, l.AppendOutcome(slices.Clone(l.Mark)))
+			if err := b.Remember(tx.Writers()[0]); err != nil {
+				return err
+			}
 		}
 	}
 	tx.End()
 	defer g.Leave()
-	_, err = g.commit(tx.Writers(), nil, b.Keys(), due{at: tx.Due()})
+	_, err = g.commit(tx.Writers(), nil, b, due{at: tx.Due()})
 	return err
 }
 

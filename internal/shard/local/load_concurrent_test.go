@@ -35,6 +35,7 @@ func TestLoadsSideBySide(t *testing.T) {
 				for n := range batches {
 					l := c.batch(uint64(k*batches + n))
 					l.Stream, l.Seq = fmt.Sprint("load ", k), uint64(n+1)
+					l.Vertices[0].OnDuplicate = shard.DuplicateOverwrite
 					for i, key := range l.Vertices[0].Keys {
 						rows[key.Int()]++
 						logs[key.Int()] = append(logs[key.Int()], l.Vertices[0].Props[1].Values[i].List()[0].Int())

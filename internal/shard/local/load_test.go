@@ -31,6 +31,8 @@ type loadTwin struct {
 	props   []graph.PropID
 	seq     map[string]uint64
 	derived map[graph.PropID]derived
+	runs    int  // loads without a stream
+	begins  bool // the next batch is the first of its run
 }
 
 // TestLoad applies random load batches to a graph and to the oracle's, among compacts, restarts and transactions, and
@@ -55,6 +57,7 @@ func TestLoad(t *testing.T) {
 				for range 12 {
 					w.step()
 				}
+				w.forget()
 				checkClean(t, w.store, "default")
 				require.NoError(t, w.store.Close())
 			})
@@ -64,6 +67,7 @@ func TestLoad(t *testing.T) {
 
 func (w *loadTwin) open() {
 	var err error
+	w.runs, w.begins = w.runs+1, true // a run ends with its process
 	w.store, err = Open(w.opts)
 	require.NoError(w.t, err)
 	w.graphs[0], err = w.store.Graph("default")
@@ -164,6 +168,17 @@ func (w *loadTwin) step() {
 	}
 }
 
+// forget ends all loads, of which nothing is left.
+func (w *loadTwin) forget() {
+	for stream := range w.seq {
+		require.NoError(w.t, w.graphs[0].Load(context.Background(), &shard.Load{Stream: stream, Restart: true}))
+		tx, err := w.graphs[0].Begin(context.Background(), shard.Read)
+		require.NoError(w.t, err)
+		require.NoError(w.t, tx.(*Tx).Views()[0].Written(stream, func(key, _ []byte) error { return fmt.Errorf("left: %x", key) }))
+		tx.Rollback()
+	}
+}
+
 func sortRejected(rs []shard.Rejected) {
 	slices.SortFunc(rs, func(a, b shard.Rejected) int {
 		return strings.Compare(rejections([]shard.Rejected{a})[0], rejections([]shard.Rejected{b})[0])
@@ -195,6 +210,11 @@ func (w *loadTwin) load() [2]*shard.Load {
 		for i := range l {
 			l[i].Stream, l[i].Seq, l[i].Mark, l[i].Restart = stream, w.seq[stream], mark, restart
 		}
+	} else if r.IntN(3) > 0 {
+		for i := range l {
+			l[i].Run, l[i].Restart = fmt.Sprint("run", w.runs), w.begins
+		}
+		w.begins = false
 	}
 	for range r.IntN(4) {
 		names := []string{"a", "b", "bare"}
@@ -207,6 +227,7 @@ func (w *loadTwin) load() [2]*shard.Load {
 		}
 		n := r.IntN(1 + r.IntN(60))
 		v := shard.LoadVertices{Action: []shard.Action{shard.Upsert, shard.Upsert, shard.Insert, shard.Update, shard.Delete}[r.IntN(5)]}
+		v.OnDuplicate = shard.OnDuplicate(max(0, r.IntN(5)-2))
 		v.Keys = w.keys(n)
 		v.Props = w.columns(n)
 		if space != "bare" && r.IntN(2) == 0 {

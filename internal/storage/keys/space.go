@@ -26,6 +26,7 @@ const (
 	IndexMark  Space = 0x0a // how far the building of an index came
 	Degree     Space = 0x0b // degree histograms
 	Outcome    Space = 0x0c // the ids of recent commits
+	Written    Space = 0x0d // the vertices that a bulk load has written
 	Adjacency  Space = 0x10 // packed edge lists
 	DeltaEdge  Space = 0x11 // edges written since their list was packed
 	DeltaGroup Space = 0x12 // edges of many lists that one commit appended
@@ -230,3 +231,8 @@ func ChunkOf(t graph.TypeID, dir graph.Direction, local uint64) GroupChunk {
 
 // MarkKey is the key of the mark of a stream of load batches.
 func MarkKey(stream string) []byte { return append([]byte{byte(LoadMark)}, stream...) }
+
+// AppendWritten appends the prefix of all keys of the vertices that a stream of load batches has written; the number of a batch follows it.
+func AppendWritten(dst []byte, stream string) []byte {
+	return append(appendID(dst, Written, uint32(len(stream))), stream...)
+}

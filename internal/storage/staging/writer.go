@@ -181,8 +181,19 @@ func (w *Writer) SetMark(stream string, seq uint64, mark []byte) {
 	w.over.Set(keys.MarkKey(stream), append(binary.AppendUvarint(nil, seq), mark...))
 }
 
-// DropMark deletes the mark of a stream.
-func (w *Writer) DropMark(stream string) { w.over.Delete(keys.MarkKey(stream)) }
+// SetWritten stores the vertices that a batch of a stream has written, beside those of the batches before it.
+func (w *Writer) SetWritten(stream string, seq uint64, vertices []byte) {
+	w.over.Set(binary.BigEndian.AppendUint64(keys.AppendWritten(nil, stream), seq), vertices)
+}
+
+// DropMark deletes the mark of a stream, and the vertices that it has written.
+func (w *Writer) DropMark(stream string) error {
+	w.over.Delete(keys.MarkKey(stream))
+	return w.Written(stream, func(key, _ []byte) error {
+		w.over.Delete(key)
+		return nil
+	})
+}
 
 // DropLarge marks a large value as garbage that nothing refers to any more.
 func (w *Writer) DropLarge(id uint64) { w.set(keys.AppendGarbage(nil, id), nil) }

@@ -353,6 +353,12 @@ func (v *View) No() int { return v.set.No }
 // State returns what the view remembers of its shard.
 func (v *View) State() State { return v.state }
 
+// Written calls f with each committed record that SetWritten stored for a stream, by the numbers of its batches.
+func (v *View) Written(stream string, f func(key, vertices []byte) error) error {
+	lower := keys.AppendWritten(nil, stream)
+	return kv.ScanRange(v.graph, lower, keys.AppendSuccessor(nil, lower), f)
+}
+
 // Mark reads what SetMark stored, or 0 and nil.
 func (v *View) Mark(stream string) (seq uint64, mark []byte, err error) {
 	key := keys.MarkKey(stream)

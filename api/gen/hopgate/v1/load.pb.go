@@ -130,6 +130,62 @@ func (Dangling) EnumDescriptor() ([]byte, []int) {
 	return file_hopgate_v1_load_proto_rawDescGZIP(), []int{1}
 }
 
+// OnDuplicate is the treatment of a row whose vertex an earlier row of the load has written.
+type OnDuplicate int32
+
+const (
+	OnDuplicate_ON_DUPLICATE_UNSPECIFIED OnDuplicate = 0 // as OVERWRITE
+	// The row changes the vertex.
+	OnDuplicate_ON_DUPLICATE_OVERWRITE OnDuplicate = 1
+	// The row leaves the vertex as it is.
+	OnDuplicate_ON_DUPLICATE_KEEP_FIRST OnDuplicate = 2
+	// The row is rejected.
+	OnDuplicate_ON_DUPLICATE_ERROR OnDuplicate = 3
+)
+
+// Enum value maps for OnDuplicate.
+var (
+	OnDuplicate_name = map[int32]string{
+		0: "ON_DUPLICATE_UNSPECIFIED",
+		1: "ON_DUPLICATE_OVERWRITE",
+		2: "ON_DUPLICATE_KEEP_FIRST",
+		3: "ON_DUPLICATE_ERROR",
+	}
+	OnDuplicate_value = map[string]int32{
+		"ON_DUPLICATE_UNSPECIFIED": 0,
+		"ON_DUPLICATE_OVERWRITE":   1,
+		"ON_DUPLICATE_KEEP_FIRST":  2,
+		"ON_DUPLICATE_ERROR":       3,
+	}
+)
+
+func (x OnDuplicate) Enum() *OnDuplicate {
+	p := new(OnDuplicate)
+	*p = x
+	return p
+}
+
+func (x OnDuplicate) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (OnDuplicate) Descriptor() protoreflect.EnumDescriptor {
+	return file_hopgate_v1_load_proto_enumTypes[2].Descriptor()
+}
+
+func (OnDuplicate) Type() protoreflect.EnumType {
+	return &file_hopgate_v1_load_proto_enumTypes[2]
+}
+
+func (x OnDuplicate) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use OnDuplicate.Descriptor instead.
+func (OnDuplicate) EnumDescriptor() ([]byte, []int) {
+	return file_hopgate_v1_load_proto_rawDescGZIP(), []int{2}
+}
+
 // UpdateStrategy combines an old and a new value.
 type UpdateStrategy int32
 
@@ -182,11 +238,11 @@ func (x UpdateStrategy) String() string {
 }
 
 func (UpdateStrategy) Descriptor() protoreflect.EnumDescriptor {
-	return file_hopgate_v1_load_proto_enumTypes[2].Descriptor()
+	return file_hopgate_v1_load_proto_enumTypes[3].Descriptor()
 }
 
 func (UpdateStrategy) Type() protoreflect.EnumType {
-	return &file_hopgate_v1_load_proto_enumTypes[2]
+	return &file_hopgate_v1_load_proto_enumTypes[3]
 }
 
 func (x UpdateStrategy) Number() protoreflect.EnumNumber {
@@ -195,7 +251,7 @@ func (x UpdateStrategy) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use UpdateStrategy.Descriptor instead.
 func (UpdateStrategy) EnumDescriptor() ([]byte, []int) {
-	return file_hopgate_v1_load_proto_rawDescGZIP(), []int{2}
+	return file_hopgate_v1_load_proto_rawDescGZIP(), []int{3}
 }
 
 // LoadRequest opens the load or contains a batch.
@@ -521,6 +577,7 @@ type VertexRows struct {
 	Keys          *LoadColumn       `protobuf:"bytes,3,opt,name=keys,proto3" json:"keys,omitempty"`
 	Properties    []*PropertyColumn `protobuf:"bytes,4,rep,name=properties,proto3" json:"properties,omitempty"`
 	Action        LoadAction        `protobuf:"varint,5,opt,name=action,proto3,enum=hopgate.v1.LoadAction" json:"action,omitempty"`
+	OnDuplicate   OnDuplicate       `protobuf:"varint,6,opt,name=on_duplicate,json=onDuplicate,proto3,enum=hopgate.v1.OnDuplicate" json:"on_duplicate,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -588,6 +645,13 @@ func (x *VertexRows) GetAction() LoadAction {
 		return x.Action
 	}
 	return LoadAction_LOAD_ACTION_UNSPECIFIED
+}
+
+func (x *VertexRows) GetOnDuplicate() OnDuplicate {
+	if x != nil {
+		return x.OnDuplicate
+	}
+	return OnDuplicate_ON_DUPLICATE_UNSPECIFIED
 }
 
 // EdgeRows are edges of one type.
@@ -1235,8 +1299,10 @@ type LoadCounts struct {
 	// Existed, and changed.
 	Overwritten uint64 `protobuf:"varint,2,opt,name=overwritten,proto3" json:"overwritten,omitempty"`
 	// Existed, and has the same labels and properties as before.
-	Unchanged     uint64 `protobuf:"varint,3,opt,name=unchanged,proto3" json:"unchanged,omitempty"`
-	Deleted       uint64 `protobuf:"varint,4,opt,name=deleted,proto3" json:"deleted,omitempty"`
+	Unchanged uint64 `protobuf:"varint,3,opt,name=unchanged,proto3" json:"unchanged,omitempty"`
+	Deleted   uint64 `protobuf:"varint,4,opt,name=deleted,proto3" json:"deleted,omitempty"`
+	// Of all these, rows whose vertex an earlier row of the load had written.
+	RepeatedKeys  uint64 `protobuf:"varint,5,opt,name=repeated_keys,json=repeatedKeys,proto3" json:"repeated_keys,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1295,6 +1361,13 @@ func (x *LoadCounts) GetUnchanged() uint64 {
 func (x *LoadCounts) GetDeleted() uint64 {
 	if x != nil {
 		return x.Deleted
+	}
+	return 0
+}
+
+func (x *LoadCounts) GetRepeatedKeys() uint64 {
+	if x != nil {
+		return x.RepeatedKeys
 	}
 	return 0
 }
@@ -1402,7 +1475,7 @@ const file_hopgate_v1_load_proto_rawDesc = "" +
 	"\x04mark\x18\x02 \x01(\fR\x04mark\x122\n" +
 	"\bvertices\x18\x03 \x03(\v2\x16.hopgate.v1.VertexRowsR\bvertices\x12*\n" +
 	"\x05edges\x18\x04 \x03(\v2\x14.hopgate.v1.EdgeRowsR\x05edges\x12\x1c\n" +
-	"\tconfirmed\x18\x05 \x01(\x04R\tconfirmed\"\xd2\x01\n" +
+	"\tconfirmed\x18\x05 \x01(\x04R\tconfirmed\"\x8e\x02\n" +
 	"\n" +
 	"VertexRows\x12\x16\n" +
 	"\x06labels\x18\x01 \x03(\tR\x06labels\x12\x14\n" +
@@ -1411,7 +1484,8 @@ const file_hopgate_v1_load_proto_rawDesc = "" +
 	"\n" +
 	"properties\x18\x04 \x03(\v2\x1a.hopgate.v1.PropertyColumnR\n" +
 	"properties\x12.\n" +
-	"\x06action\x18\x05 \x01(\x0e2\x16.hopgate.v1.LoadActionR\x06action\"\xe6\x02\n" +
+	"\x06action\x18\x05 \x01(\x0e2\x16.hopgate.v1.LoadActionR\x06action\x12:\n" +
+	"\fon_duplicate\x18\x06 \x01(\x0e2\x17.hopgate.v1.OnDuplicateR\vonDuplicate\"\xe6\x02\n" +
 	"\bEdgeRows\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12!\n" +
 	"\fsource_space\x18\x02 \x01(\rR\vsourceSpace\x12!\n" +
@@ -1463,13 +1537,14 @@ const file_hopgate_v1_load_proto_rawDesc = "" +
 	"\x0ecommit_seconds\x18\x06 \x01(\x01R\rcommitSeconds\x12;\n" +
 	"\rvertex_counts\x18\a \x01(\v2\x16.hopgate.v1.LoadCountsR\fvertexCounts\x127\n" +
 	"\vedge_counts\x18\b \x01(\v2\x16.hopgate.v1.LoadCountsR\n" +
-	"edgeCounts\"\x80\x01\n" +
+	"edgeCounts\"\xa5\x01\n" +
 	"\n" +
 	"LoadCounts\x12\x18\n" +
 	"\acreated\x18\x01 \x01(\x04R\acreated\x12 \n" +
 	"\voverwritten\x18\x02 \x01(\x04R\voverwritten\x12\x1c\n" +
 	"\tunchanged\x18\x03 \x01(\x04R\tunchanged\x12\x18\n" +
-	"\adeleted\x18\x04 \x01(\x04R\adeleted\"t\n" +
+	"\adeleted\x18\x04 \x01(\x04R\adeleted\x12#\n" +
+	"\rrepeated_keys\x18\x05 \x01(\x04R\frepeatedKeys\"t\n" +
 	"\bRejected\x12\x12\n" +
 	"\x04edge\x18\x01 \x01(\bR\x04edge\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\rR\x05group\x12\x10\n" +
@@ -1487,7 +1562,12 @@ const file_hopgate_v1_load_proto_rawDesc = "" +
 	"\x14DANGLING_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fDANGLING_REJECT\x10\x01\x12\x13\n" +
 	"\x0fDANGLING_CREATE\x10\x02\x12\x11\n" +
-	"\rDANGLING_SKIP\x10\x03*\x99\x02\n" +
+	"\rDANGLING_SKIP\x10\x03*|\n" +
+	"\vOnDuplicate\x12\x1c\n" +
+	"\x18ON_DUPLICATE_UNSPECIFIED\x10\x00\x12\x1a\n" +
+	"\x16ON_DUPLICATE_OVERWRITE\x10\x01\x12\x1b\n" +
+	"\x17ON_DUPLICATE_KEEP_FIRST\x10\x02\x12\x16\n" +
+	"\x12ON_DUPLICATE_ERROR\x10\x03*\x99\x02\n" +
 	"\x0eUpdateStrategy\x12\x1f\n" +
 	"\x1bUPDATE_STRATEGY_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18UPDATE_STRATEGY_OVERRIDE\x10\x01\x12\x17\n" +
@@ -1513,68 +1593,70 @@ func file_hopgate_v1_load_proto_rawDescGZIP() []byte {
 	return file_hopgate_v1_load_proto_rawDescData
 }
 
-var file_hopgate_v1_load_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_hopgate_v1_load_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
 var file_hopgate_v1_load_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_hopgate_v1_load_proto_goTypes = []any{
 	(LoadAction)(0),        // 0: hopgate.v1.LoadAction
 	(Dangling)(0),          // 1: hopgate.v1.Dangling
-	(UpdateStrategy)(0),    // 2: hopgate.v1.UpdateStrategy
-	(*LoadRequest)(nil),    // 3: hopgate.v1.LoadRequest
-	(*LoadOpen)(nil),       // 4: hopgate.v1.LoadOpen
-	(*IdSpace)(nil),        // 5: hopgate.v1.IdSpace
-	(*LoadBatch)(nil),      // 6: hopgate.v1.LoadBatch
-	(*VertexRows)(nil),     // 7: hopgate.v1.VertexRows
-	(*EdgeRows)(nil),       // 8: hopgate.v1.EdgeRows
-	(*PropertyColumn)(nil), // 9: hopgate.v1.PropertyColumn
-	(*LoadColumn)(nil),     // 10: hopgate.v1.LoadColumn
-	(*ListColumn)(nil),     // 11: hopgate.v1.ListColumn
-	(*LoadResponse)(nil),   // 12: hopgate.v1.LoadResponse
-	(*LoadOpened)(nil),     // 13: hopgate.v1.LoadOpened
-	(*LoadAck)(nil),        // 14: hopgate.v1.LoadAck
-	(*LoadCounts)(nil),     // 15: hopgate.v1.LoadCounts
-	(*Rejected)(nil),       // 16: hopgate.v1.Rejected
-	(*IntColumn)(nil),      // 17: hopgate.v1.IntColumn
-	(*DoubleColumn)(nil),   // 18: hopgate.v1.DoubleColumn
-	(*TextColumn)(nil),     // 19: hopgate.v1.TextColumn
-	(*ListValue)(nil),      // 20: hopgate.v1.ListValue
+	(OnDuplicate)(0),       // 2: hopgate.v1.OnDuplicate
+	(UpdateStrategy)(0),    // 3: hopgate.v1.UpdateStrategy
+	(*LoadRequest)(nil),    // 4: hopgate.v1.LoadRequest
+	(*LoadOpen)(nil),       // 5: hopgate.v1.LoadOpen
+	(*IdSpace)(nil),        // 6: hopgate.v1.IdSpace
+	(*LoadBatch)(nil),      // 7: hopgate.v1.LoadBatch
+	(*VertexRows)(nil),     // 8: hopgate.v1.VertexRows
+	(*EdgeRows)(nil),       // 9: hopgate.v1.EdgeRows
+	(*PropertyColumn)(nil), // 10: hopgate.v1.PropertyColumn
+	(*LoadColumn)(nil),     // 11: hopgate.v1.LoadColumn
+	(*ListColumn)(nil),     // 12: hopgate.v1.ListColumn
+	(*LoadResponse)(nil),   // 13: hopgate.v1.LoadResponse
+	(*LoadOpened)(nil),     // 14: hopgate.v1.LoadOpened
+	(*LoadAck)(nil),        // 15: hopgate.v1.LoadAck
+	(*LoadCounts)(nil),     // 16: hopgate.v1.LoadCounts
+	(*Rejected)(nil),       // 17: hopgate.v1.Rejected
+	(*IntColumn)(nil),      // 18: hopgate.v1.IntColumn
+	(*DoubleColumn)(nil),   // 19: hopgate.v1.DoubleColumn
+	(*TextColumn)(nil),     // 20: hopgate.v1.TextColumn
+	(*ListValue)(nil),      // 21: hopgate.v1.ListValue
 }
 var file_hopgate_v1_load_proto_depIdxs = []int32{
-	4,  // 0: hopgate.v1.LoadRequest.open:type_name -> hopgate.v1.LoadOpen
-	6,  // 1: hopgate.v1.LoadRequest.batch:type_name -> hopgate.v1.LoadBatch
-	5,  // 2: hopgate.v1.LoadOpen.spaces:type_name -> hopgate.v1.IdSpace
-	7,  // 3: hopgate.v1.LoadBatch.vertices:type_name -> hopgate.v1.VertexRows
-	8,  // 4: hopgate.v1.LoadBatch.edges:type_name -> hopgate.v1.EdgeRows
-	10, // 5: hopgate.v1.VertexRows.keys:type_name -> hopgate.v1.LoadColumn
-	9,  // 6: hopgate.v1.VertexRows.properties:type_name -> hopgate.v1.PropertyColumn
+	5,  // 0: hopgate.v1.LoadRequest.open:type_name -> hopgate.v1.LoadOpen
+	7,  // 1: hopgate.v1.LoadRequest.batch:type_name -> hopgate.v1.LoadBatch
+	6,  // 2: hopgate.v1.LoadOpen.spaces:type_name -> hopgate.v1.IdSpace
+	8,  // 3: hopgate.v1.LoadBatch.vertices:type_name -> hopgate.v1.VertexRows
+	9,  // 4: hopgate.v1.LoadBatch.edges:type_name -> hopgate.v1.EdgeRows
+	11, // 5: hopgate.v1.VertexRows.keys:type_name -> hopgate.v1.LoadColumn
+	10, // 6: hopgate.v1.VertexRows.properties:type_name -> hopgate.v1.PropertyColumn
 	0,  // 7: hopgate.v1.VertexRows.action:type_name -> hopgate.v1.LoadAction
-	10, // 8: hopgate.v1.EdgeRows.sources:type_name -> hopgate.v1.LoadColumn
-	10, // 9: hopgate.v1.EdgeRows.targets:type_name -> hopgate.v1.LoadColumn
-	9,  // 10: hopgate.v1.EdgeRows.properties:type_name -> hopgate.v1.PropertyColumn
-	0,  // 11: hopgate.v1.EdgeRows.action:type_name -> hopgate.v1.LoadAction
-	1,  // 12: hopgate.v1.EdgeRows.dangling:type_name -> hopgate.v1.Dangling
-	10, // 13: hopgate.v1.PropertyColumn.values:type_name -> hopgate.v1.LoadColumn
-	2,  // 14: hopgate.v1.PropertyColumn.strategy:type_name -> hopgate.v1.UpdateStrategy
-	17, // 15: hopgate.v1.LoadColumn.integers:type_name -> hopgate.v1.IntColumn
-	18, // 16: hopgate.v1.LoadColumn.floats:type_name -> hopgate.v1.DoubleColumn
-	19, // 17: hopgate.v1.LoadColumn.texts:type_name -> hopgate.v1.TextColumn
-	20, // 18: hopgate.v1.LoadColumn.values:type_name -> hopgate.v1.ListValue
-	11, // 19: hopgate.v1.LoadColumn.lists:type_name -> hopgate.v1.ListColumn
-	10, // 20: hopgate.v1.ListColumn.elements:type_name -> hopgate.v1.LoadColumn
-	13, // 21: hopgate.v1.LoadResponse.opened:type_name -> hopgate.v1.LoadOpened
-	14, // 22: hopgate.v1.LoadResponse.ack:type_name -> hopgate.v1.LoadAck
-	14, // 23: hopgate.v1.LoadOpened.refused:type_name -> hopgate.v1.LoadAck
-	15, // 24: hopgate.v1.LoadOpened.vertex_counts:type_name -> hopgate.v1.LoadCounts
-	15, // 25: hopgate.v1.LoadOpened.edge_counts:type_name -> hopgate.v1.LoadCounts
-	16, // 26: hopgate.v1.LoadAck.rejected:type_name -> hopgate.v1.Rejected
-	15, // 27: hopgate.v1.LoadAck.vertex_counts:type_name -> hopgate.v1.LoadCounts
-	15, // 28: hopgate.v1.LoadAck.edge_counts:type_name -> hopgate.v1.LoadCounts
-	3,  // 29: hopgate.v1.LoadService.Load:input_type -> hopgate.v1.LoadRequest
-	12, // 30: hopgate.v1.LoadService.Load:output_type -> hopgate.v1.LoadResponse
-	30, // [30:31] is the sub-list for method output_type
-	29, // [29:30] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	2,  // 8: hopgate.v1.VertexRows.on_duplicate:type_name -> hopgate.v1.OnDuplicate
+	11, // 9: hopgate.v1.EdgeRows.sources:type_name -> hopgate.v1.LoadColumn
+	11, // 10: hopgate.v1.EdgeRows.targets:type_name -> hopgate.v1.LoadColumn
+	10, // 11: hopgate.v1.EdgeRows.properties:type_name -> hopgate.v1.PropertyColumn
+	0,  // 12: hopgate.v1.EdgeRows.action:type_name -> hopgate.v1.LoadAction
+	1,  // 13: hopgate.v1.EdgeRows.dangling:type_name -> hopgate.v1.Dangling
+	11, // 14: hopgate.v1.PropertyColumn.values:type_name -> hopgate.v1.LoadColumn
+	3,  // 15: hopgate.v1.PropertyColumn.strategy:type_name -> hopgate.v1.UpdateStrategy
+	18, // 16: hopgate.v1.LoadColumn.integers:type_name -> hopgate.v1.IntColumn
+	19, // 17: hopgate.v1.LoadColumn.floats:type_name -> hopgate.v1.DoubleColumn
+	20, // 18: hopgate.v1.LoadColumn.texts:type_name -> hopgate.v1.TextColumn
+	21, // 19: hopgate.v1.LoadColumn.values:type_name -> hopgate.v1.ListValue
+	12, // 20: hopgate.v1.LoadColumn.lists:type_name -> hopgate.v1.ListColumn
+	11, // 21: hopgate.v1.ListColumn.elements:type_name -> hopgate.v1.LoadColumn
+	14, // 22: hopgate.v1.LoadResponse.opened:type_name -> hopgate.v1.LoadOpened
+	15, // 23: hopgate.v1.LoadResponse.ack:type_name -> hopgate.v1.LoadAck
+	15, // 24: hopgate.v1.LoadOpened.refused:type_name -> hopgate.v1.LoadAck
+	16, // 25: hopgate.v1.LoadOpened.vertex_counts:type_name -> hopgate.v1.LoadCounts
+	16, // 26: hopgate.v1.LoadOpened.edge_counts:type_name -> hopgate.v1.LoadCounts
+	17, // 27: hopgate.v1.LoadAck.rejected:type_name -> hopgate.v1.Rejected
+	16, // 28: hopgate.v1.LoadAck.vertex_counts:type_name -> hopgate.v1.LoadCounts
+	16, // 29: hopgate.v1.LoadAck.edge_counts:type_name -> hopgate.v1.LoadCounts
+	4,  // 30: hopgate.v1.LoadService.Load:input_type -> hopgate.v1.LoadRequest
+	13, // 31: hopgate.v1.LoadService.Load:output_type -> hopgate.v1.LoadResponse
+	31, // [31:32] is the sub-list for method output_type
+	30, // [30:31] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_v1_load_proto_init() }
@@ -1603,7 +1685,7 @@ func file_hopgate_v1_load_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_v1_load_proto_rawDesc), len(file_hopgate_v1_load_proto_rawDesc)),
-			NumEnums:      3,
+			NumEnums:      4,
 			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   1,

@@ -1,8 +1,11 @@
 package bulk
 
 import (
+	"cmp"
 	"context"
 	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
@@ -22,13 +25,17 @@ type Batch struct {
 	g      *Graph
 	tx     Tx
 	l      *shard.Load
+	load   string // the name of the load; "" if it has no other batches
 	defs   *index.Defs
 	tables *Keys
 	bulks  []*pack.Bulk // by shard, nil where nothing is collected
 	// pending are the vertices that are being made, by label set and id space; see pendingID.
 	pending []*newVertices
 	ranges  []madeRange
-	tick    int
+	// before and now are the vertices that rows of earlier batches and of this one have written.
+	before *written
+	now    roaring64.Bitmap
+	tick   int
 }
 
 // madeRange is vertices in a bulk.
@@ -44,6 +51,7 @@ type reject struct{ code, msg string }
 var (
 	rejectKey       = &reject{"MissingKey", "a key must be an integer or a string"}
 	rejectDuplicate = &reject{"DuplicateKey", "there is a vertex with this key already"}
+	rejectRepeated  = &reject{"RepeatedKey", "an earlier row of the load has this key"}
 	rejectMissing   = &reject{"MissingVertex", "there is no vertex with this key"}
 	rejectDangling  = &reject{"DanglingEdge", "an end of the edge does not exist"}
 	rejectNoEdge    = &reject{"MissingEdge", "there is no such edge"}
@@ -53,15 +61,12 @@ var (
 
 // New begins a batch through a transaction. The caller holds the writer's lock.
 func New(ctx context.Context, g *Graph, tx Tx, defs *index.Defs, l *shard.Load) *Batch {
-	b := &Batch{ctx: ctx, g: g, tx: tx, l: l, defs: defs, tables: g.Keys, bulks: make([]*pack.Bulk, len(g.Shards))}
+	b := &Batch{ctx: ctx, g: g, tx: tx, l: l, load: cmp.Or(l.Stream, l.Run), defs: defs, tables: g.Keys, bulks: make([]*pack.Bulk, len(g.Shards))}
 	if b.tables == nil {
 		b.tables = &Keys{byIndex: map[graph.IndexID]*keyTable{}, spill: g.spill}
 	}
 	return b
 }
-
-// Keys returns what the batch knows of unique indexes; it is true once the transaction has committed.
-func (b *Batch) Keys() *Keys { return b.tables }
 
 // Run carries out the rows.
 func (b *Batch) Run() error {

@@ -18,6 +18,8 @@
 //	    Bloom filter over pairs of ends) tells which edges can't exist yet, so that an upsert reads few lists.
 //	 4. What a row does may depend on rows before it: a key twice in a batch, an edge to a vertex of the same batch. The
 //	    batch writes its bulks out before it reads anything that they may hold.
+//	 5. Batches of one load know which vertices its rows have written (written.go), so a key that repeats is counted, left or
+//	    refused. The set is in memory, and each commit stores what it adds, for the process that goes on with the load.
 //
 // A row that can't be applied is rejected with a code; the rest of the batch goes on.
 //

@@ -200,15 +200,13 @@ func (b *Batch) makeEnd(d *index.Def, key graph.Value, id *graph.VertexID) (*rej
 		if err := b.settle(); err != nil {
 			return nil, err
 		}
-		r, err := b.create(d, key, graph.NoLabels, nil)
-		if r != nil || err != nil {
-			return r, err
-		}
-		*id, err = b.find(d, key)
-		return nil, err
+		var r *reject
+		*id, r, err = b.create(d, key, graph.NoLabels, nil)
+		return r, err
 	}
 	at := b.pendingOf(d, set)
 	p := b.pending[at]
+	p.ends = true
 	n, r := p.add(&shard.LoadVertices{}, 0, nil)
 	if r != nil {
 		return r, nil

@@ -27,10 +27,13 @@ type Graph struct {
 
 	spill *keySpill // of an offline load, or nil
 	pairs map[graph.TypeID]*pairFilter
+	// written are the vertices of the loads at work, by their streams or runs; batches counts the batches of all.
+	written map[string]*written
+	batches uint64
 }
 
 // Reset forgets what loads have learnt of the graph, because it has changed beside them.
-func (g *Graph) Reset() { g.Keys, g.pairs = nil, nil }
+func (g *Graph) Reset() { g.Keys, g.pairs, g.written = nil, nil, nil }
 
 // Tx is the writing transaction of a batch.
 type Tx interface {

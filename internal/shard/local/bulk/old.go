@@ -47,7 +47,9 @@ func (b *Batch) changeOld(d *index.Def, old *oldVertices) error {
 		}
 	}
 	if ok {
-		return c.run()
+		err := c.run()
+		b.now.AddMany(numbers(c.wrote))
+		return err
 	}
 	if err := b.settle(); err != nil {
 		return err
@@ -106,6 +108,8 @@ type changer struct {
 	ids   []graph.VertexID    // each once
 	sets  []graph.LabelSet    // beside ids
 	vals  []changing          // beside cols
+	again []uint64            // those of ids that earlier rows of the load have written
+	wrote []graph.VertexID    // those that a row has written first
 }
 
 // changing is a property of a vertex that is being changed.
@@ -143,6 +147,7 @@ func (c *changer) read(old *oldVertices) (ok bool, err error) {
 			c.ids = append(c.ids, r.id)
 		}
 	}
+	c.again = b.repeated(c.ids)
 	c.sets = make([]graph.LabelSet, len(c.ids))
 	if err := b.tx.LabelSets(b.ctx, c.ids, c.sets); err != nil {
 		return false, err
@@ -196,23 +201,17 @@ func (c *changer) present(set graph.LabelSet) error {
 // run combines and writes.
 func (c *changer) run() error {
 	b := c.b
-	if len(c.cols) == 0 {
-		b.l.Counts.Vertices.Unchanged += len(c.rows)
-		return nil
+	for len(c.cols) == 0 && len(c.rows) > 0 {
+		if err := c.change(nil, c.next(), nil); err != nil {
+			return err
+		}
 	}
-	rows := c.rows
-	for from := 0; from < len(c.ids); {
+	for from := 0; from < len(c.ids) && len(c.cols) > 0; {
 		no := c.ids[from].Shard()
 		n, _ := slices.BinarySearchFunc(c.ids[from:], no+1, func(id graph.VertexID, no int) int { return id.Shard() - no })
 		ids, sets, w := c.ids[from:from+n], c.sets[from:from+n], b.tx.Writers()[no]
-		err := w.Vertices.Merge(b.ctx, ids, sets, c.props, func(i int, cells []staging.MergeCell) error {
-			of := 0
-			for of < len(rows) && rows[of].id == ids[i] {
-				of++
-			}
-			err := c.change(w, rows[:of], cells)
-			rows = rows[of:]
-			return err
+		err := w.Vertices.Merge(b.ctx, ids, sets, c.props, func(_ int, cells []staging.MergeCell) error {
+			return c.change(w, c.next(), cells)
 		})
 		if err != nil {
 			return err
@@ -220,6 +219,17 @@ func (c *changer) run() error {
 		from += n
 	}
 	return nil
+}
+
+// next takes the rows of the next vertex.
+func (c *changer) next() []oldRow {
+	n := 1
+	for n < len(c.rows) && c.rows[n].id == c.rows[0].id {
+		n++
+	}
+	rows := c.rows[:n]
+	c.rows = c.rows[n:]
+	return rows
 }
 
 // change carries out the rows of one vertex.
@@ -235,9 +245,24 @@ func (c *changer) change(w *staging.Writer, rows []oldRow, cells []staging.Merge
 			return err
 		}
 	}
+	id := rows[0].id
+	for len(c.again) > 0 && c.again[0] < uint64(id) {
+		c.again = c.again[1:]
+	}
+	again := len(c.again) > 0 && c.again[0] == uint64(id)
+	how := c.first.OnDuplicate
 	for _, r := range rows {
-		if bad := c.combine(r); bad != nil {
+		var bad *reject
+		leaves := again && how != shard.DuplicateOverwrite
+		if leaves {
+			bad = b.leave(how)
+		} else {
+			bad = c.combine(r)
+		}
+		if bad != nil {
 			b.refuse(false, int(r.group), int(r.row), bad)
+		}
+		if leaves || bad != nil {
 			continue
 		}
 		changed := false
@@ -247,6 +272,11 @@ func (c *changer) change(w *staging.Writer, rows []oldRow, cells []staging.Merge
 			}
 		}
 		b.l.Counts.Vertices.Existing(changed)
+		if again {
+			b.l.Counts.Vertices.Repeated++
+		} else {
+			c.wrote, again = append(c.wrote, id), true
+		}
 	}
 	for k := range c.vals {
 		if v := &c.vals[k]; v.set {

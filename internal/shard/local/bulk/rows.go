@@ -53,7 +53,10 @@ func (b *Batch) vertexRow(d *index.Def, group *shard.LoadVertices, row int) (*re
 	if err != nil {
 		return nil, err
 	}
-	exists := id != graph.NoVertex
+	exists, again := id != graph.NoVertex, b.repeats(id)
+	if again && group.OnDuplicate != shard.DuplicateOverwrite {
+		return b.leave(group.OnDuplicate), nil
+	}
 	switch {
 	case exists && group.Action == shard.Insert:
 		return rejectDuplicate, nil
@@ -64,6 +67,9 @@ func (b *Batch) vertexRow(d *index.Def, group *shard.LoadVertices, row int) (*re
 			return nil, nil
 		}
 		b.l.Counts.Vertices.Deleted++
+		if again {
+			b.l.Counts.Vertices.Repeated++
+		}
 		if err := b.forget(d); err != nil {
 			return nil, err
 		}
@@ -75,7 +81,11 @@ func (b *Batch) vertexRow(d *index.Def, group *shard.LoadVertices, row int) (*re
 		if r != nil {
 			return r, nil
 		}
-		return b.create(d, key, group.Labels, props)
+		id, r, err := b.create(d, key, group.Labels, props)
+		if r == nil && err == nil {
+			b.wrote(id, false)
+		}
+		return r, err
 	}
 	return b.changeRow(d, group, row, id)
 }
@@ -126,33 +136,33 @@ func changes(old, set []graph.Property) bool {
 }
 
 // create creates a vertex under an external key through the transaction.
-func (b *Batch) create(d *index.Def, key graph.Value, labels graph.LabelSet, props []graph.Property) (*reject, error) {
+func (b *Batch) create(d *index.Def, key graph.Value, labels graph.LabelSet, props []graph.Property) (graph.VertexID, *reject, error) {
 	set, err := b.newSet(d, labels)
 	if err != nil {
-		return nil, err
+		return graph.NoVertex, nil, err
 	}
 	if !d.Bare() {
 		props = setProp(props, d.PropIDs[0], key)
 	}
 	if r, err := b.violation(graph.NoVertex, set, props); r != nil || err != nil {
-		return r, err
+		return graph.NoVertex, r, err
 	}
 	m := shard.Mutation{Op: shard.CreateVertex, Labels: set, Props: props}
 	if err := b.tx.Mutate(b.ctx, &m); err != nil {
-		return nil, err
+		return graph.NoVertex, nil, err
 	}
 	if d.Bare() {
 		w := b.tx.Writers()[m.Vertex.Shard()]
 		if err := w.Vertices.SetProps(m.Vertex, m.Labels, []graph.Property{{ID: d.PropIDs[0], Value: key}}); err != nil {
-			return nil, err
+			return graph.NoVertex, nil, err
 		}
 		if err := b.tx.PutEntry(d, []graph.Value{key}, graph.IndexOwner{Vertex: m.Vertex}); err != nil {
-			return nil, err
+			return graph.NoVertex, nil, err
 		}
 	}
 	b.l.Counts.Vertices.Created++
 	b.put(d, key, m.Vertex)
-	return nil, b.forget(d)
+	return m.Vertex, nil, b.forget(d)
 }
 
 func setProp(props []graph.Property, id graph.PropID, v graph.Value) []graph.Property {
@@ -165,8 +175,12 @@ func setProp(props []graph.Property, id graph.PropID, v graph.Value) []graph.Pro
 	return append(props, graph.Property{ID: id, Value: v})
 }
 
-// changeRow changes an existing vertex.
+// changeRow changes an existing vertex, unless that is left as an earlier row of the load has written it.
 func (b *Batch) changeRow(d *index.Def, group *shard.LoadVertices, row int, id graph.VertexID) (*reject, error) {
+	again := b.repeats(id)
+	if again && group.OnDuplicate != shard.DuplicateOverwrite {
+		return b.leave(group.OnDuplicate), nil
+	}
 	var rec [1]shard.Record
 	if err := b.tx.Records(b.ctx, []graph.VertexID{id}, rec[:]); err != nil {
 		return nil, err
@@ -187,6 +201,7 @@ func (b *Batch) changeRow(d *index.Def, group *shard.LoadVertices, row int, id g
 		return r, err
 	}
 	b.l.Counts.Vertices.Existing(set != rec[0].Labels || changes(rec[0].Props, props))
+	b.wrote(id, again)
 	b.tx.Know(id, rec[0].Labels)
 	if set != rec[0].Labels {
 		m := shard.Mutation{Op: shard.SetLabels, Vertex: id, Labels: set}

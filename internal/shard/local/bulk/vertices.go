@@ -24,13 +24,15 @@ type newVertices struct {
 	ids    []graph.VertexID
 	// given counts the vertices that have got ids; the others are still to be made.
 	given int
+	// ends says that edges lacked them, so that no row has written them.
+	ends bool
 	// plain are the label set's other indexes, which constrain nothing.
 	plain []*index.Def
 }
 
 // sameShape reports whether groups differ in their rows alone.
 func sameShape(x, y *shard.LoadVertices) bool {
-	return x.Labels == y.Labels && x.Space == y.Space && x.Action == y.Action &&
+	return x.Labels == y.Labels && x.Space == y.Space && x.Action == y.Action && x.OnDuplicate == y.OnDuplicate &&
 		slices.EqualFunc(x.Props, y.Props, func(a, b shard.LoadColumn) bool { return a.Prop == b.Prop && a.Strategy == b.Strategy })
 }
 
@@ -133,7 +135,9 @@ func (b *Batch) newOrOld(i int, d *index.Def, set graph.LabelSet, t *keyTable, o
 		}
 		id := t.get(k, &key)
 		var r *reject
-		switch {
+		switch how := group.OnDuplicate; {
+		case how != shard.DuplicateOverwrite && (isPending(id) || group.Action == shard.Insert && b.repeats(id)):
+			r = b.leave(how)
 		case id == graph.NoVertex && group.Action == shard.Update:
 			r = rejectMissing
 		case id == graph.NoVertex:
@@ -166,6 +170,7 @@ func (b *Batch) newOrOld(i int, d *index.Def, set graph.LabelSet, t *keyTable, o
 			var changed bool
 			if changed, r = p.change(group, row, n, cols); r == nil {
 				b.l.Counts.Vertices.Existing(changed)
+				b.l.Counts.Vertices.Repeated++
 			}
 		}
 		if r != nil {
@@ -344,7 +349,11 @@ func (b *Batch) makeIn(p *newVertices, no, from, to int) error {
 		locals[i] = first + uint64(i)
 		p.ids = append(p.ids, graph.MakeVertexID(no, locals[i]))
 	}
-	b.ranges = append(b.ranges, madeRange{graph.MakeVertexID(no, first), to - from, p.set})
+	made := madeRange{graph.MakeVertexID(no, first), to - from, p.set}
+	b.ranges = append(b.ranges, made)
+	if !p.ends {
+		b.now.AddRange(uint64(made.first), uint64(made.first)+uint64(made.n))
+	}
 	bulk.Entries(p.space.ID, p.keys.Slice(from, to), locals, false)
 	for _, d := range p.plain {
 		if err := b.plainEntries(bulk, p, d, from, to, graph.MakeVertexID(no, first)); err != nil {

@@ -171,7 +171,7 @@ func DecodeMutations(r *pb.MutateRequest) ([]shard.Mutation, error) {
 
 // EncodeLoad encodes a batch of a load.
 func EncodeLoad(name string, l *shard.Load) (r *pb.LoadRequest, err error) {
-	r = &pb.LoadRequest{Graph: name, Stream: l.Stream, Seq: l.Seq, Restart: l.Restart, Mark: l.Mark}
+	r = &pb.LoadRequest{Graph: name, Stream: l.Stream, Seq: l.Seq, Restart: l.Restart, Mark: l.Mark, Run: l.Run}
 	values := func(vals []graph.Value) []byte {
 		b, verr := EncodeValues(vals)
 		if err == nil {
@@ -187,7 +187,10 @@ func EncodeLoad(name string, l *shard.Load) (r *pb.LoadRequest, err error) {
 	}
 	for i := range l.Vertices {
 		v := &l.Vertices[i]
-		r.Vertices = append(r.Vertices, &pb.LoadVertices{Labels: uint32(v.Labels), Space: uint32(v.Space), Keys: values(v.Keys), Props: cols(v.Props), Action: uint32(v.Action)})
+		r.Vertices = append(r.Vertices, &pb.LoadVertices{
+			Labels: uint32(v.Labels), Space: uint32(v.Space), Keys: values(v.Keys), Props: cols(v.Props), Action: uint32(v.Action),
+			OnDuplicate: uint32(v.OnDuplicate),
+		})
 	}
 	for i := range l.Edges {
 		e := &l.Edges[i]
@@ -201,7 +204,7 @@ func EncodeLoad(name string, l *shard.Load) (r *pb.LoadRequest, err error) {
 
 // DecodeLoad decodes a batch of a load.
 func DecodeLoad(r *pb.LoadRequest) (l *shard.Load, err error) {
-	l = &shard.Load{Stream: r.GetStream(), Seq: r.GetSeq(), Restart: r.GetRestart(), Mark: r.GetMark()}
+	l = &shard.Load{Stream: r.GetStream(), Seq: r.GetSeq(), Restart: r.GetRestart(), Mark: r.GetMark(), Run: r.GetRun()}
 	values := func(b []byte) []graph.Value {
 		vals, verr := DecodeValues(nil, b, 0, nil)
 		if err == nil {
@@ -222,6 +225,7 @@ func DecodeLoad(r *pb.LoadRequest) (l *shard.Load, err error) {
 		k := values(v.GetKeys())
 		l.Vertices = append(l.Vertices, shard.LoadVertices{
 			Labels: graph.LabelSet(v.GetLabels()), Space: graph.IndexID(v.GetSpace()), Keys: k, Props: cols(len(k), v.GetProps()), Action: shard.Action(v.GetAction()),
+			OnDuplicate: shard.OnDuplicate(v.GetOnDuplicate()),
 		})
 	}
 	for _, e := range r.GetEdges() {

@@ -5851,14 +5851,16 @@ func (x *OutcomeResponse) GetOutcome() OutcomeResponse_Outcome {
 }
 
 type LoadRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Graph         string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
-	Stream        string                 `protobuf:"bytes,2,opt,name=stream,proto3" json:"stream,omitempty"`
-	Seq           uint64                 `protobuf:"varint,3,opt,name=seq,proto3" json:"seq,omitempty"`
-	Restart       bool                   `protobuf:"varint,4,opt,name=restart,proto3" json:"restart,omitempty"`
-	Mark          []byte                 `protobuf:"bytes,5,opt,name=mark,proto3" json:"mark,omitempty"`
-	Vertices      []*LoadVertices        `protobuf:"bytes,6,rep,name=vertices,proto3" json:"vertices,omitempty"`
-	Edges         []*LoadEdges           `protobuf:"bytes,7,rep,name=edges,proto3" json:"edges,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Graph    string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
+	Stream   string                 `protobuf:"bytes,2,opt,name=stream,proto3" json:"stream,omitempty"`
+	Seq      uint64                 `protobuf:"varint,3,opt,name=seq,proto3" json:"seq,omitempty"`
+	Restart  bool                   `protobuf:"varint,4,opt,name=restart,proto3" json:"restart,omitempty"`
+	Mark     []byte                 `protobuf:"bytes,5,opt,name=mark,proto3" json:"mark,omitempty"`
+	Vertices []*LoadVertices        `protobuf:"bytes,6,rep,name=vertices,proto3" json:"vertices,omitempty"`
+	Edges    []*LoadEdges           `protobuf:"bytes,7,rep,name=edges,proto3" json:"edges,omitempty"`
+	// See shard.Load.Run.
+	Run           string `protobuf:"bytes,8,opt,name=run,proto3" json:"run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5942,6 +5944,13 @@ func (x *LoadRequest) GetEdges() []*LoadEdges {
 	return nil
 }
 
+func (x *LoadRequest) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
+}
+
 type LoadVertices struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Labels        uint32                 `protobuf:"varint,1,opt,name=labels,proto3" json:"labels,omitempty"`
@@ -5949,6 +5958,7 @@ type LoadVertices struct {
 	Keys          []byte                 `protobuf:"bytes,3,opt,name=keys,proto3" json:"keys,omitempty"`
 	Props         []*LoadColumn          `protobuf:"bytes,4,rep,name=props,proto3" json:"props,omitempty"`
 	Action        uint32                 `protobuf:"varint,5,opt,name=action,proto3" json:"action,omitempty"`
+	OnDuplicate   uint32                 `protobuf:"varint,6,opt,name=on_duplicate,json=onDuplicate,proto3" json:"on_duplicate,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6014,6 +6024,13 @@ func (x *LoadVertices) GetProps() []*LoadColumn {
 func (x *LoadVertices) GetAction() uint32 {
 	if x != nil {
 		return x.Action
+	}
+	return 0
+}
+
+func (x *LoadVertices) GetOnDuplicate() uint32 {
+	if x != nil {
+		return x.OnDuplicate
 	}
 	return 0
 }
@@ -7627,7 +7644,7 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\aOutcome\x12\x17\n" +
 	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11OUTCOME_COMMITTED\x10\x01\x12\x12\n" +
-	"\x0eOUTCOME_ABSENT\x10\x02\"\xea\x01\n" +
+	"\x0eOUTCOME_ABSENT\x10\x02\"\xfc\x01\n" +
 	"\vLoadRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x16\n" +
 	"\x06stream\x18\x02 \x01(\tR\x06stream\x12\x10\n" +
@@ -7635,13 +7652,15 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\arestart\x18\x04 \x01(\bR\arestart\x12\x12\n" +
 	"\x04mark\x18\x05 \x01(\fR\x04mark\x12:\n" +
 	"\bvertices\x18\x06 \x03(\v2\x1e.hopgate.shard.v1.LoadVerticesR\bvertices\x121\n" +
-	"\x05edges\x18\a \x03(\v2\x1b.hopgate.shard.v1.LoadEdgesR\x05edges\"\x9c\x01\n" +
+	"\x05edges\x18\a \x03(\v2\x1b.hopgate.shard.v1.LoadEdgesR\x05edges\x12\x10\n" +
+	"\x03run\x18\b \x01(\tR\x03run\"\xbf\x01\n" +
 	"\fLoadVertices\x12\x16\n" +
 	"\x06labels\x18\x01 \x01(\rR\x06labels\x12\x14\n" +
 	"\x05space\x18\x02 \x01(\rR\x05space\x12\x12\n" +
 	"\x04keys\x18\x03 \x01(\fR\x04keys\x122\n" +
 	"\x05props\x18\x04 \x03(\v2\x1c.hopgate.shard.v1.LoadColumnR\x05props\x12\x16\n" +
-	"\x06action\x18\x05 \x01(\rR\x06action\"\xe5\x01\n" +
+	"\x06action\x18\x05 \x01(\rR\x06action\x12!\n" +
+	"\fon_duplicate\x18\x06 \x01(\rR\vonDuplicate\"\xe5\x01\n" +
 	"\tLoadEdges\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\rR\x04type\x12\x1b\n" +
 	"\tsrc_space\x18\x02 \x01(\rR\bsrcSpace\x12\x1b\n" +
