@@ -26,7 +26,8 @@ _BATCH_BYTES = 4 << 20  # about; a batch must not exceed the server's max-reques
 _BATCH_ROWS = 1 << 17
 _AHEAD = 16  # batches sent ahead of their acknowledgements
 _KINDS = ("vertexCounts", "edgeCounts")
-_COUNTS = ("created", "overwritten", "unchanged", "deleted")
+_OUTCOMES = ("created", "overwritten", "unchanged", "deleted")
+_COUNTS = {"vertexCounts": (*_OUTCOMES, "repeated"), "edgeCounts": _OUTCOMES}
 _TRIES = 6  # without progress, when the connection is lost
 
 
@@ -98,7 +99,8 @@ class LoadResult:
         rows: the rows of the data.
         vertices, edges: the rows that were applied to vertices and to edges.
         vertex_counts, edge_counts: what the rows of the whole load did, with those that an earlier run applied: ``created``, ``overwritten``
-            (existed, and changed), ``unchanged`` (existed, and is as before) and ``deleted``.
+            (existed, and changed), ``unchanged`` (existed, and is as before) and ``deleted``; ``repeated`` of these have a key that an earlier
+            row of the load has.
         rejected: the rows that were refused.
         rejects: these rows with the columns ``row`` (their number in the data, from 0), ``code`` and ``message``.
         seconds: the time it took.
@@ -120,15 +122,19 @@ Progress = Callable[[int, "int | None"], None]
 
 
 def load(db: Database, data: Any, vertices: Vertices | None, edges: Edges | None, id: str | None, restart: bool, max_rejects: int | None,
-         progress: bool | Progress | None) -> LoadResult:
+         on_duplicate: str | None, progress: bool | Progress | None) -> LoadResult:
     """Loads data; see Database.load."""
     if (vertices is None) == (edges is None):
         raise ValueError("a load has vertices or edges: give one of them")
     reader, total = _reader(data)
+    if on_duplicate is not None and vertices is None:
+        raise ValueError("on_duplicate is for vertices: edges have no keys")
     mapping: Vertices | Edges = vertices if vertices is not None else edges  # type: ignore[assignment]
     ends = [mapping.source[0], mapping.target[0]] if isinstance(mapping, Edges) else []
     mapping._columns = _properties(mapping, reader.schema, ends)
     command = {"graph": db.graph, "id": id or str(uuid.uuid4()), "forget": id is None, **mapping._command()}
+    if on_duplicate is not None:
+        command["vertices"]["onDuplicate"] = on_duplicate
     run = _Run(db, command, reader, restart, _bar(progress, total))
     result = run.run()
     if max_rejects is not None and result.rejected > max_rejects:
@@ -294,7 +300,7 @@ class _Run:
         columns = [pa.field("row", pa.int64()), pa.field("code", pa.string()), pa.field("message", pa.string())]
         empty = pa.schema([f for f in self.reader.schema if f.name not in ("row", "code", "message")] + columns).empty_table()
         rejects = pa.concat_tables(self.rejects) if self.rejects else empty
-        vertices, edges = (sum(self.counts[k].values()) - self.before[k] for k in _KINDS)
+        vertices, edges = (self.applied(k) - self.before[k] for k in _KINDS)
         return LoadResult(self.rows, vertices, edges, rejects.num_rows, rejects, time.monotonic() - began, self.skipped, *self.counts.values())
 
     def once(self) -> None:
@@ -314,10 +320,10 @@ class _Run:
                 opened = json.loads(answer.to_pybytes())
                 self.restart = False
                 self.known = opened["opened"]
-                self.counts = {k: dict.fromkeys(_COUNTS, 0) for k in _KINDS}
+                self.counts = {k: dict.fromkeys(_COUNTS[k], 0) for k in _KINDS}
                 self.count(opened)  # all applied batches, those whose acknowledgements were lost too
                 if not self.before:
-                    self.before = {k: sum(self.counts[k].values()) for k in _KINDS}
+                    self.before = {k: self.applied(k) for k in _KINDS}
                 for ack in opened.get("refused", []):
                     self.refused(ack)
                 listener = threading.Thread(target=self.listen, args=(call, answers), daemon=True)
@@ -347,6 +353,10 @@ class _Run:
         for kind, counts in self.counts.items():
             for name, n in answer.get(kind, {}).items():
                 counts[name] += n
+
+    def applied(self, kind: str) -> int:
+        """The rows that were applied to vertices or to edges."""
+        return sum(self.counts[kind][name] for name in _OUTCOMES)
 
     def end(self, writer: Any) -> None:
         """Raises why the server has ended the call."""

@@ -42,7 +42,7 @@ def test_mapping(db):
     result = db.load(
         PEOPLE, vertices=Vertices(["Person", "Member"], "id", property="number", properties={"called": "name"}))
     assert result.vertices == 3
-    assert result.vertex_counts == {"created": 3, "overwritten": 0, "unchanged": 0, "deleted": 0}
+    assert result.vertex_counts == {"created": 3, "overwritten": 0, "unchanged": 0, "deleted": 0, "repeated": 0}
     rows = db.query("MATCH (p:Person:Member) RETURN properties(p) AS p ORDER BY p.number").rows()
     assert [r["p"] for r in rows] == [{"called": "Ann", "number": 1}, {"called": "Bob", "number": 2}, {"number": 3}]
     visits = pa.table({"id": [1, 1, 2], "visits": [1, 2, 5]})
@@ -53,6 +53,21 @@ def test_mapping(db):
         db.load(PEOPLE, vertices=Vertices("Person", "id", property="number", action="insert"))
     assert db.load(PEOPLE, vertices=Vertices("Person", "id", property="number", action="delete")).vertices == 3
     assert db.query("MATCH (p) RETURN count(*)").value() == 0
+
+
+def test_repeated_keys(db):
+    rows = pa.table({"id": [1, 2, 1, 1], "n": [1, 2, 3, 3]})
+    for how, n, repeated in ((None, 3, 2), ("overwrite", 3, 2), ("keep-first", 1, 2)):
+        result = db.load(rows, vertices=Vertices("Person", "id"), on_duplicate=how)
+        assert (result.vertices, result.vertex_counts["repeated"], result.rejected) == (4, repeated, 0)
+        assert db.query("MATCH (p:Person {id: 1}) RETURN p.n").value() == n
+    result = db.load(rows, vertices=Vertices("Person", "id"), on_duplicate="error", max_rejects=None)
+    assert [(r["row"], r["code"]) for r in result.rejects.to_pylist()] == [(2, "RepeatedKey"), (3, "RepeatedKey")]
+    assert (result.vertices, result.vertex_counts["repeated"]) == (2, 0)
+    with pytest.raises(hopgate.RequestError, match="keep-first"):
+        db.load(rows, vertices=Vertices("Person", "id"), on_duplicate="first")
+    with pytest.raises(ValueError, match="vertices"):
+        db.load(KNOWS, edges=Edges("KNOWS", ("a", "Person", "id"), ("b", "Person", "id")), on_duplicate="error")
 
 
 def test_wrong_mappings(db):
