@@ -21,6 +21,7 @@ import (
 	"github.com/hopgate/hopgate/internal/loader/mapping"
 	"github.com/hopgate/hopgate/internal/loader/record"
 	"github.com/hopgate/hopgate/internal/loader/text"
+	"github.com/hopgate/hopgate/internal/shard"
 )
 
 // Plan is a load that is ready to run: its inputs in reading order, and their id spaces.
@@ -410,6 +411,13 @@ func (p *Plan) openSpaces(ctx context.Context, m *mapping.Mapping) error {
 		p.known = append(p.known, s)
 	}
 	return nil
+}
+
+// remembers reports whether a rule of the plan leaves or refuses repeated keys; or is the choice of rules that have none.
+func (p *Plan) remembers(or shard.OnDuplicate) bool {
+	return slices.ContainsFunc(p.inputs, func(in *input) bool {
+		return slices.ContainsFunc(in.rules.Vertices, func(v *mapping.Vertices) bool { return v.OnDuplicate(or) != shard.DuplicateOverwrite })
+	})
 }
 
 // labelsOf returns all labels of the vertices of a space; same reports whether they all share the first one.

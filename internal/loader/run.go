@@ -145,7 +145,7 @@ func (p *Plan) Run(ctx context.Context, sink Sink, o Options) (*Report, error) {
 		window: newWindow(min(maxWindow, max(o.Memory/8, o.Memory-parseMemory, 2*chunkBytes))),
 	}
 	r.counts.init(p)
-	opened, err := sink.Begin(ctx, Open{Graph: o.Graph, Stream: p.Stream, Restart: o.Restart, Spaces: p.spaces, Confirms: true})
+	opened, err := sink.Begin(ctx, Open{Graph: o.Graph, Stream: p.Stream, Restart: o.Restart, Spaces: p.spaces, Confirms: true, Remember: p.remembers(o.OnDuplicate)})
 	if err != nil {
 		return nil, err
 	}

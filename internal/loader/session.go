@@ -64,6 +64,8 @@ type Open struct {
 	Spaces  []Space
 	// Confirms means that batches set Confirmed; the session keeps refused rows until then.
 	Confirms bool
+	// Remember means that rows of the load leave or refuse repeated keys; see shard.Load.
+	Remember bool
 }
 
 // Opened reports the progress of an earlier run of a load.
@@ -100,6 +102,7 @@ type Session struct {
 	known    progress
 	waiting  []applied // unconfirmed batches
 	confirms bool
+	remember bool
 	run      string // names a load without a stream
 	begun    bool
 	// Seq is the number of the last applied batch.
@@ -121,7 +124,7 @@ func (l *Loader) Begin(ctx context.Context, o Open) (_ *Session, err error) {
 		return nil, err
 	}
 	s := &Session{
-		l: l, key: streamKey{name, o.Stream}, stats: &l.stats, g: g, stream: o.Stream, confirms: o.Confirms,
+		l: l, key: streamKey{name, o.Stream}, stats: &l.stats, g: g, stream: o.Stream, confirms: o.Confirms, remember: o.Remember,
 		labels: map[string]graph.LabelSet{}, types: map[string]graph.TypeID{}, props: map[string]graph.PropID{},
 	}
 	if s.stream == "" {
@@ -307,7 +310,7 @@ func (s *Session) Apply(ctx context.Context, batches []*Batch) ([]Ack, error) {
 	if s.ended {
 		return nil, graph.LoadTakenOver()
 	}
-	load := &shard.Load{Stream: s.stream, Run: s.run, Restart: s.run != "" && !s.begun}
+	load := &shard.Load{Stream: s.stream, Run: s.run, Restart: s.run != "" && !s.begun, Remember: s.remember}
 	if err := s.names(ctx, batches); err != nil {
 		return nil, err
 	}

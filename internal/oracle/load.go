@@ -35,8 +35,13 @@ func (g *Graph) Load(ctx context.Context, l *shard.Load) error {
 		}
 	}
 	b.written = map[graph.VertexID]bool{}
+	st := stream{}
 	if name := cmp.Or(l.Stream, l.Run); name != "" && !l.Restart {
-		maps.Copy(b.written, b.s.streams[name].written)
+		st = b.s.streams[name]
+		maps.Copy(b.written, st.written)
+	}
+	if st.remembers = st.remembers || l.Remembers(); st.remembers && st.forgotten {
+		return shard.LoadForgotten()
 	}
 	for i := range l.Vertices {
 		group := &l.Vertices[i]
@@ -63,12 +68,26 @@ func (g *Graph) Load(ctx context.Context, l *shard.Load) error {
 		}
 	}
 	if l.Stream != "" {
-		b.s.streams[l.Stream] = stream{seq: l.Seq, mark: l.AppendOutcome(slices.Clone(l.Mark)), written: b.written}
+		st.seq, st.mark, st.written = l.Seq, l.AppendOutcome(slices.Clone(l.Mark)), b.written
+		b.s.streams[l.Stream] = st
 	} else if l.Run != "" {
-		b.s.streams[l.Run] = stream{written: b.written}
+		st.written = b.written
+		b.s.streams[l.Run] = st
 	}
 	g.state.Store(b.s)
 	return nil
+}
+
+// Restart has the graph forget what a server does not know any more after it has started again.
+func (g *Graph) Restart() {
+	s := g.state.Load().clone()
+	for name, st := range s.streams {
+		if !st.remembers {
+			st.written, st.forgotten = nil, st.seq > 0
+			s.streams[name] = st
+		}
+	}
+	g.state.Store(s)
 }
 
 // batch is a load batch at work on its state.

@@ -61,6 +61,8 @@ type stream struct {
 	mark []byte
 	// written are the vertices that its rows have written.
 	written map[graph.VertexID]bool
+	// remembers means that a restart does not forget them; forgotten, that one has.
+	remembers, forgotten bool
 }
 
 func newState(shards int) *state {

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -242,6 +243,8 @@ type Load struct {
 	Mark []byte
 	// Run names a load without a Stream, so that its batches know each other's vertices. Its first batch has Restart. Nothing of it is stored.
 	Run string
+	// Remember stores which vertices the rows of the Stream have written, so that later batches know them after a restart of the server.
+	Remember bool
 
 	Vertices []LoadVertices
 	Edges    []LoadEdges
@@ -253,6 +256,17 @@ type Load struct {
 	Skipped  bool
 	// Resolve is filled with the time spent in looking keys up, where a store measures it.
 	Resolve time.Duration
+}
+
+// Remembers reports whether the vertices that the load writes are stored: a row that leaves or refuses repeated keys must know them.
+func (l *Load) Remembers() bool {
+	return l.Remember || slices.ContainsFunc(l.Vertices, func(v LoadVertices) bool { return v.OnDuplicate != DuplicateOverwrite })
+}
+
+// LoadForgotten is the error of a batch that must know which vertices the load has written, when the server does not.
+func LoadForgotten() error {
+	return graph.LoadError("LoadForgotten", "the server does not know any more which vertices this load has written; begin it again: with an id and the same "+
+		"choice for repeated keys from the start, it knows them after a restart")
 }
 
 // LoadVertices are vertices of one label set. Space is the unique index that holds their external keys: one over a

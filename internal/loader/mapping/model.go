@@ -152,6 +152,14 @@ type Vertices struct {
 	onDuplicate *shard.OnDuplicate
 }
 
+// OnDuplicate returns the treatment of repeated keys, which or decides if the rule does not.
+func (v *Vertices) OnDuplicate(or shard.OnDuplicate) shard.OnDuplicate {
+	if v.onDuplicate == nil {
+		return or
+	}
+	return *v.onDuplicate
+}
+
 // Edges makes edges from rows.
 type Edges struct {
 	rule

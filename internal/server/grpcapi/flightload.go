@@ -264,6 +264,7 @@ func (c *loadCommand) bind(schema *arrow.Schema) (*loadColumns, error) {
 		if out.duplicate, ok = shard.OnDuplicateNames[cmp.Or(v.OnDuplicate, "overwrite")]; !ok {
 			return nil, wire.RequestError("vertices.onDuplicate: must be overwrite, keep-first or error, was " + strconv.Quote(v.OnDuplicate))
 		}
+		out.open.Remember = out.duplicate != shard.DuplicateOverwrite
 		out.labels, action = v.Labels, v.Action
 		out.keys = b.column("vertices.key", v.Key)
 		out.open.Spaces = []loader.Space{{Name: v.Labels[0], Label: v.Labels[0], Property: v.Property}}

@@ -70,7 +70,7 @@ func (c *counting) batch(seq uint64) *shard.Load {
 	v := shard.LoadVertices{Labels: c.set, Space: c.space, Props: []shard.LoadColumn{
 		{Prop: c.n, Strategy: shard.Sum}, {Prop: c.log, Strategy: shard.Append},
 	}}
-	if rng.IntN(4) == 0 {
+	if seq == 1 || rng.IntN(4) == 0 { // the first has the store remember them from the start
 		v.OnDuplicate = shard.OnDuplicate(1 + rng.IntN(2))
 	}
 	e := shard.LoadEdges{Type: c.typ, SrcSpace: c.space, DstSpace: c.space, Action: shard.Insert}

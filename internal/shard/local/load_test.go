@@ -129,13 +129,18 @@ func (w *loadTwin) step() {
 	case 1:
 		require.NoError(w.t, w.store.Close())
 		w.open()
+		w.graphs[1].(*oracle.Graph).Restart()
 	case 2:
 		w.transaction()
 	}
 	loads := w.load()
-	for i, g := range w.graphs {
-		require.NoError(w.t, g.Load(ctx, loads[i]))
+	errs := [2]error{w.graphs[0].Load(ctx, loads[0]), w.graphs[1].Load(ctx, loads[1])}
+	if errs[1] != nil {
+		w.seq[loads[0].Stream]--
+		require.EqualError(w.t, errs[0], errs[1].Error())
+		return
 	}
+	require.NoError(w.t, errs[0])
 	a, b := loads[0], loads[1]
 	sortRejected(a.Rejected)
 	sortRejected(b.Rejected)

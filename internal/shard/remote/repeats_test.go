@@ -86,6 +86,10 @@ func TestRepeatedKeys(t *testing.T) {
 			if l.Skipped { // its first answer was lost
 				want.Repeated = l.Counts.Vertices.Repeated
 			}
+			if how == shard.DuplicateOverwrite { // a new leader does not know those of before
+				require.LessOrEqual(t, l.Counts.Vertices.Repeated, want.Repeated)
+				want.Repeated = l.Counts.Vertices.Repeated
+			}
 			require.Equal(t, refused, got)
 			require.Equal(t, want, l.Counts.Vertices)
 		}
@@ -120,7 +124,7 @@ func TestRepeatedKeys(t *testing.T) {
 	failOver()
 	g = open()
 	_, err = run(shard.DuplicateKeepFirst, false)
-	require.ErrorContains(t, err, "begin it again, with an id")
+	require.ErrorContains(t, err, "begin it again")
 	l, err := run(shard.DuplicateOverwrite, false)
 	require.NoError(t, err)
 	require.Equal(t, shard.RowCounts{Unchanged: 3}, l.Counts.Vertices)

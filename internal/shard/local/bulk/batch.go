@@ -35,6 +35,7 @@ type Batch struct {
 	// before and now are the vertices that rows of earlier batches and of this one have written.
 	before *written
 	now    roaring64.Bitmap
+	stores bool // the batch stores the vertices that its load has written
 	tick   int
 }
 

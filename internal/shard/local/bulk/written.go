@@ -13,12 +13,15 @@ import (
 )
 
 // written are the vertices that the rows of a load have written, by which its later batches know a key that repeats. New vertices are a few
-// runs. Those of a load with a stream are stored too, by batch, and read again if they are not in memory or not those of the last batch.
+// runs. Those of a load with a stream that leaves or refuses repeated keys are stored too, by batch, and read again if they are not in memory
+// or not those of the last batch.
 type written struct {
 	roaring64.Bitmap
-	seq   uint64 // of the last batch
-	size  uint64 // in bytes
-	batch uint64 // by Graph.batches
+	whole  bool   // of all batches so far
+	stored bool   // with each batch
+	seq    uint64 // of the last batch
+	size   uint64 // in bytes
+	batch  uint64 // by Graph.batches
 }
 
 // maxWritten is the size in bytes above which the vertices of the loads that have been idle for longest are thrown away.
@@ -28,47 +31,52 @@ const maxWritten = 64 << 20
 const writtenOverhead = 256
 
 // Recall finds the vertices that the load has written up to its batch last; it comes before Run.
-func (b *Batch) Recall(last uint64) error {
+func (b *Batch) Recall(last uint64) (err error) {
 	l := b.l
 	b.before = b.g.written[b.load]
-	switch {
-	case b.before != nil && !l.Restart && (l.Stream == "" || b.before.seq == last):
-		return nil
-	case l.Stream == "" && l.Run != "" && !l.Restart && chooses(l):
-		return graph.LoadError("LoadForgotten",
-			"the server does not know any more which vertices this load has written; begin it again, with an id, which keeps that over a change of the leader")
+	if b.before == nil || l.Restart || l.Stream != "" && b.before.seq != last {
+		if b.before, err = b.read(last); err != nil {
+			return err
+		}
 	}
-	b.before = &written{}
-	if l.Stream == "" || last == 0 {
-		return nil
+	if l.Remembers() && !b.before.whole {
+		return shard.LoadForgotten()
 	}
-	return b.tx.Views()[0].Written(l.Stream, func(key, vertices []byte) error {
+	return nil
+}
+
+// read returns the vertices of the load as far as they are stored.
+func (b *Batch) read(last uint64) (*written, error) {
+	l := b.l
+	w := &written{whole: l.Restart || l.Stream == "" && l.Run == "" || l.Stream != "" && last == 0}
+	if w.whole || l.Stream == "" {
+		return w, nil
+	}
+	err := b.tx.Views()[0].Written(l.Stream, func(key, vertices []byte) error {
 		var of roaring64.Bitmap
 		if err := of.UnmarshalBinary(vertices); err != nil {
 			return kv.Corrupt("vertices of a load", key, codec.ErrRecord)
 		}
-		b.before.Or(&of)
+		w.Or(&of)
+		w.whole, w.stored = true, true
 		return nil
 	})
+	return w, err
 }
 
-// chooses reports whether repeated keys make a difference.
-func chooses(l *shard.Load) bool {
-	for i := range l.Vertices {
-		if l.Vertices[i].OnDuplicate != shard.DuplicateOverwrite {
-			return true
-		}
-	}
-	return false
-}
-
-// Remember stores the vertices that the batch has written, for a process that goes on with the load.
+// Remember stores the vertices that the batch has written, at first with those of the batches before, for a process that goes on with the load.
 func (b *Batch) Remember(w *staging.Writer) error {
-	if b.now.IsEmpty() {
+	first := !b.before.stored
+	if first && !b.l.Remembers() || !first && b.now.IsEmpty() {
 		return nil
 	}
-	b.now.RunOptimize()
-	vertices, err := b.now.MarshalBinary()
+	b.stores = true
+	all := &b.now
+	if first {
+		all = roaring64.Or(&b.before.Bitmap, &b.now)
+	}
+	all.RunOptimize()
+	vertices, err := all.MarshalBinary()
 	if err == nil {
 		w.SetWritten(b.l.Stream, b.l.Seq, vertices)
 	}
@@ -89,6 +97,7 @@ func (b *Batch) Committed() {
 	g.batches++
 	w := b.before
 	w.Or(&b.now)
+	w.stored = w.stored || b.stores
 	w.seq, w.size, w.batch = b.l.Seq, w.GetSizeInBytes()+writtenOverhead, g.batches
 	g.written[b.load] = w
 	g.trimWritten()

@@ -5859,8 +5859,9 @@ type LoadRequest struct {
 	Mark     []byte                 `protobuf:"bytes,5,opt,name=mark,proto3" json:"mark,omitempty"`
 	Vertices []*LoadVertices        `protobuf:"bytes,6,rep,name=vertices,proto3" json:"vertices,omitempty"`
 	Edges    []*LoadEdges           `protobuf:"bytes,7,rep,name=edges,proto3" json:"edges,omitempty"`
-	// See shard.Load.Run.
+	// See shard.Load.Run and Remember.
 	Run           string `protobuf:"bytes,8,opt,name=run,proto3" json:"run,omitempty"`
+	Remember      bool   `protobuf:"varint,9,opt,name=remember,proto3" json:"remember,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5949,6 +5950,13 @@ func (x *LoadRequest) GetRun() string {
 		return x.Run
 	}
 	return ""
+}
+
+func (x *LoadRequest) GetRemember() bool {
+	if x != nil {
+		return x.Remember
+	}
+	return false
 }
 
 type LoadVertices struct {
@@ -7644,7 +7652,7 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\aOutcome\x12\x17\n" +
 	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11OUTCOME_COMMITTED\x10\x01\x12\x12\n" +
-	"\x0eOUTCOME_ABSENT\x10\x02\"\xfc\x01\n" +
+	"\x0eOUTCOME_ABSENT\x10\x02\"\x98\x02\n" +
 	"\vLoadRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x16\n" +
 	"\x06stream\x18\x02 \x01(\tR\x06stream\x12\x10\n" +
@@ -7653,7 +7661,8 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x04mark\x18\x05 \x01(\fR\x04mark\x12:\n" +
 	"\bvertices\x18\x06 \x03(\v2\x1e.hopgate.shard.v1.LoadVerticesR\bvertices\x121\n" +
 	"\x05edges\x18\a \x03(\v2\x1b.hopgate.shard.v1.LoadEdgesR\x05edges\x12\x10\n" +
-	"\x03run\x18\b \x01(\tR\x03run\"\xbf\x01\n" +
+	"\x03run\x18\b \x01(\tR\x03run\x12\x1a\n" +
+	"\bremember\x18\t \x01(\bR\bremember\"\xbf\x01\n" +
 	"\fLoadVertices\x12\x16\n" +
 	"\x06labels\x18\x01 \x01(\rR\x06labels\x12\x14\n" +
 	"\x05space\x18\x02 \x01(\rR\x05space\x12\x12\n" +
