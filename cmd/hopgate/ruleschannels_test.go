@@ -28,7 +28,9 @@ func tenants(t *testing.T, s *server, others bool) {
 	}
 	if others {
 		for _, statement := range []string{
-			"UNWIND range(100, 150) AS i CREATE (:Person:Vault {tenant: 2, id: i, mail: 'b' + i, age: i, bio: 'tea and coffee', code: i, hint: 'h' + i})",
+			"UNWIND range(100, 150) AS i CREATE (:Person {tenant: 2, id: i, mail: 'b' + i, age: i, bio: 'tea and coffee', code: i, hint: 'h' + i})",
+			"UNWIND range(100, 150) AS i CREATE (:Vault {tenant: 2, id: i, code: i, hint: 'h' + i})",
+			"MATCH (p:Person {tenant: 2}), (v:Vault {id: p.id}) CREATE (p)-[:KNOWS {since: 5}]->(v)",
 			"MATCH (a:Vault), (b:Vault) WHERE b.id = a.id + 1 CREATE (a)-[:OPENS {since: a.id}]->(b), (a)-[:KNOWS {since: 0}]->(b)",
 			"MATCH (a:Person {id: 1}), (b:Vault {id: 100}) CREATE (a)-[:KNOWS {since: 77}]->(b), (b)-[:OPENS {since: 78}]->(a)",
 			"MATCH (p:Person) SET p.wage = 1000 + p.id",

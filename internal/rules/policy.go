@@ -398,10 +398,10 @@ func NamesOf(all []Rule, roles []string, base []Action) Names {
 	return Names{p}
 }
 
-// Has reports whether some elements with a label, or of a type, may be visible.
-func (n Names) Has(edges bool, name string) bool {
+// Has reports whether some vertices with labels, or edges of a type, may be visible.
+func (n Names) Has(edges bool, names ...string) bool {
 	granted, denied := false, false
-	n.p.about(edges, []string{name}, Traverse, func(r *resolved) {
+	n.p.about(edges, names, Traverse, func(r *resolved) {
 		granted, denied = granted || r.Effect == Grant, denied || r.Effect == Deny
 	})
 	return granted && !denied

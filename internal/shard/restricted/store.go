@@ -218,6 +218,8 @@ type known struct {
 	of    *ruled
 	names rules.Names
 	has   sync.Map // bool by nameOf, for names of the graph
+	sets  sync.Mutex
+	next  graph.LabelSet // the first one that learn has not looked at
 }
 
 // nameOf is a name of a kind.
@@ -234,15 +236,43 @@ const (
 	aProp
 )
 
-// Has reports whether the callers may know of a name.
-func (k *known) Has(kind nameKind, name string) bool {
+// Has reports whether the callers may know of a name. Of labels, they know those that rules grant, and all of the vertices that may be visible
+// by one of these.
+func (k *known) Has(of graph.Catalog, kind nameKind, name string) bool {
 	key := nameOf{kind, name}
 	if ok, found := k.has.Load(key); found {
 		return ok.(bool)
 	}
 	ok := kind == aProp && k.names.HasProp(name) || kind != aProp && k.names.Has(kind == aType, name)
+	if kind == aLabel && !ok { // another vertex may give it to them later
+		k.learn(of)
+		_, ok = k.has.Load(key)
+		return ok
+	}
 	k.has.Store(key, ok)
 	return ok
+}
+
+// learn notes the labels of the label sets that are new in the graph.
+func (k *known) learn(of graph.Catalog) {
+	k.sets.Lock()
+	defer k.sets.Unlock()
+	for ; ; k.next++ {
+		set := of.Labels(k.next)
+		if len(set) == 0 {
+			return
+		}
+		names := make([]string, len(set))
+		for i, l := range set {
+			names[i] = of.LabelName(l)
+		}
+		if !k.names.Has(false, names...) {
+			continue
+		}
+		for _, name := range names {
+			k.has.Store(nameOf{aLabel, name}, true)
+		}
+	}
 }
 
 // view returns the View of callers with some roles, which are sorted, and a built-in role with the actions base.
@@ -261,7 +291,7 @@ func (v *View) names() *known {
 	if k := v.known.Load(); k != nil && k.of == r {
 		return k
 	}
-	k := &known{of: r, names: rules.NamesOf(r.rules, v.roles, v.base)}
+	k := &known{of: r, next: graph.NoLabels + 1, names: rules.NamesOf(r.rules, v.roles, v.base)}
 	v.known.Store(k)
 	return k
 }
@@ -269,26 +299,26 @@ func (v *View) names() *known {
 // Label implements graph.Catalog.
 func (v *View) Label(name string) (graph.LabelID, bool) {
 	id, ok := v.Graph.Label(name)
-	return id, ok && v.names().Has(aLabel, name)
+	return id, ok && v.names().Has(v.Graph, aLabel, name)
 }
 
 // Type implements graph.Catalog.
 func (v *View) Type(name string) (graph.TypeID, bool) {
 	id, ok := v.Graph.Type(name)
-	return id, ok && v.names().Has(aType, name)
+	return id, ok && v.names().Has(v.Graph, aType, name)
 }
 
 // Prop implements graph.Catalog.
 func (v *View) Prop(name string) (graph.PropID, bool) {
 	id, ok := v.Graph.Prop(name)
-	return id, ok && v.names().Has(aProp, name)
+	return id, ok && v.names().Has(v.Graph, aProp, name)
 }
 
 // filter returns the names of a kind that the callers may know of.
 func (v *View) filter(kind nameKind, all []string) (out []string) {
 	k := v.names()
 	for _, name := range all {
-		if k.Has(kind, name) {
+		if k.Has(v.Graph, kind, name) {
 			out = append(out, name)
 		}
 	}
@@ -322,7 +352,7 @@ func (v *View) Indexes() (out []graph.Index) {
 func (v *View) TTLs() (out []graph.TTL) {
 	k := v.names()
 	for _, t := range v.Graph.TTLs() {
-		if t.Label != "" && k.Has(aLabel, t.Label) || t.Type != "" && k.Has(aType, t.Type) {
+		if t.Label != "" && k.Has(v.Graph, aLabel, t.Label) || t.Type != "" && k.Has(v.Graph, aType, t.Type) {
 			out = append(out, t)
 		}
 	}
