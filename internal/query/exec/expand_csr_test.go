@@ -24,6 +24,9 @@ type csrTx struct {
 	requests int
 }
 
+// Features implements shard.Tx.
+func (*csrTx) Features() shard.Features { return shard.Features{} }
+
 // csr holds concatenated neighbour lists, with the edges' ids in parallel.
 type csr struct {
 	offsets []int

@@ -255,9 +255,9 @@ func (r *Run) SearchText(ctx context.Context, req *shard.TextSearch, res *shard.
 
 // DegreeBounds fills out[i] with at least the degree of ids[i], as shard.Bounder says.
 func (r *Run) DegreeBounds(ctx context.Context, ids []graph.VertexID, types []graph.TypeID, dir graph.Direction, out []int) error {
-	b := r.Tally.Features().Bounds
+	b := r.Tx.Features().Bounds
 	if b == nil {
-		return r.Tally.Degrees(ctx, ids, types, dir, out)
+		return r.Tx.Degrees(ctx, ids, types, dir, out)
 	}
 	r.Tally.count(requestDegrees)
 	r.Tally.chargeBytes(8 * len(ids))

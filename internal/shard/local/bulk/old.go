@@ -255,7 +255,7 @@ func (c *changer) change(w *staging.Writer, rows []oldRow, cells []staging.Merge
 		var bad *reject
 		leaves := again && how != shard.DuplicateOverwrite
 		if leaves {
-			bad = b.leave(how)
+			bad = leave(how, &b.l.Counts.Vertices)
 		} else {
 			bad = c.combine(r)
 		}

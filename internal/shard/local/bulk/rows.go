@@ -55,7 +55,7 @@ func (b *Batch) vertexRow(d *index.Def, group *shard.LoadVertices, row int) (*re
 	}
 	exists, again := id != graph.NoVertex, b.repeats(id)
 	if again && group.OnDuplicate != shard.DuplicateOverwrite {
-		return b.leave(group.OnDuplicate), nil
+		return leave(group.OnDuplicate, &b.l.Counts.Vertices), nil
 	}
 	switch {
 	case exists && group.Action == shard.Insert:
@@ -179,7 +179,7 @@ func setProp(props []graph.Property, id graph.PropID, v graph.Value) []graph.Pro
 func (b *Batch) changeRow(d *index.Def, group *shard.LoadVertices, row int, id graph.VertexID) (*reject, error) {
 	again := b.repeats(id)
 	if again && group.OnDuplicate != shard.DuplicateOverwrite {
-		return b.leave(group.OnDuplicate), nil
+		return leave(group.OnDuplicate, &b.l.Counts.Vertices), nil
 	}
 	var rec [1]shard.Record
 	if err := b.tx.Records(b.ctx, []graph.VertexID{id}, rec[:]); err != nil {

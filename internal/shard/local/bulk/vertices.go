@@ -137,7 +137,7 @@ func (b *Batch) newOrOld(i int, d *index.Def, set graph.LabelSet, t *keyTable, o
 		var r *reject
 		switch how := group.OnDuplicate; {
 		case how != shard.DuplicateOverwrite && (isPending(id) || group.Action == shard.Insert && b.repeats(id)):
-			r = b.leave(how)
+			r = leave(how, &b.l.Counts.Vertices)
 		case id == graph.NoVertex && group.Action == shard.Update:
 			r = rejectMissing
 		case id == graph.NoVertex:
@@ -236,6 +236,9 @@ func (p *newVertices) add(group *shard.LoadVertices, row int, cols []int) (n int
 	}
 	n = len(p.cols[0])
 	for c := range p.cols {
+		if n == cap(p.cols[c]) { // the rows that follow tend to be new too
+			p.cols[c] = slices.Grow(p.cols[c], len(group.Keys)-row)
+		}
 		p.cols[c] = append(p.cols[c], graph.Value{})
 	}
 	// A property that the group names twice is combined with itself.

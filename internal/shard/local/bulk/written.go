@@ -10,6 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/kv"
 	"github.com/hopgate/hopgate/internal/storage/staging"
+	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // written are the vertices that the rows of a load have written, by which its later batches know a key that repeats. New vertices are a few
@@ -35,7 +36,7 @@ func (b *Batch) Recall(last uint64) (err error) {
 	l := b.l
 	b.before = b.g.written[b.load]
 	if b.before == nil || l.Restart || l.Stream != "" && b.before.seq != last {
-		if b.before, err = b.read(last); err != nil {
+		if b.before, err = readWritten(b.tx.Views()[0], l, last); err != nil {
 			return err
 		}
 	}
@@ -45,14 +46,13 @@ func (b *Batch) Recall(last uint64) (err error) {
 	return nil
 }
 
-// read returns the vertices of the load as far as they are stored.
-func (b *Batch) read(last uint64) (*written, error) {
-	l := b.l
+// readWritten returns the vertices that a load has written up to its batch last, as far as they are stored.
+func readWritten(v *view.View, l *shard.Load, last uint64) (*written, error) {
 	w := &written{whole: l.Restart || l.Stream == "" && l.Run == "" || l.Stream != "" && last == 0}
 	if w.whole || l.Stream == "" {
 		return w, nil
 	}
-	err := b.tx.Views()[0].Written(l.Stream, func(key, vertices []byte) error {
+	err := v.Written(l.Stream, func(key, vertices []byte) error {
 		var of roaring64.Bitmap
 		if err := of.UnmarshalBinary(vertices); err != nil {
 			return kv.Corrupt("vertices of a load", key, codec.ErrRecord)
@@ -143,12 +143,12 @@ func numbers(ids []graph.VertexID) []uint64 {
 }
 
 // leave treats a row that is not to overwrite what an earlier row of the load has written: it is refused, or counts as unchanged.
-func (b *Batch) leave(how shard.OnDuplicate) *reject {
+func leave(how shard.OnDuplicate, counts *shard.RowCounts) *reject {
 	if how == shard.DuplicateError {
 		return rejectRepeated
 	}
-	b.l.Counts.Vertices.Unchanged++
-	b.l.Counts.Vertices.Repeated++
+	counts.Unchanged++
+	counts.Repeated++
 	return nil
 }
 
