@@ -99,7 +99,7 @@ func (r *Rule) statement(graph, before string) string {
 	return b.String()
 }
 
-// Elements returns the elements that the rule is about, as they stand in a statement.
+// Elements returns the elements that the rule is about, in the syntax of a statement.
 func (r *Rule) Elements() string {
 	out := "NODES " + list(r.Names)
 	switch {

@@ -87,7 +87,7 @@ class HopgateFeatures(FeatureStore):  # type: ignore[misc]
         self._nodes, self._properties = nodes, properties
 
     def refresh(self) -> None:
-        """Numbers the nodes anew, after some were created or deleted."""
+        """Numbers the nodes again, after some were created or deleted."""
         self._nodes.forget()
 
     def num_nodes(self, label: str) -> int:

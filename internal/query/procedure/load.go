@@ -133,7 +133,7 @@ func (j *jsonRows) Read(p []byte) (int, error) {
 	n, err := j.file.Read(p)
 	j.read += int64(n)
 	if e := j.acct.Grow(jsonGrowth * n); e != nil {
-		return 0, e // the decoder heeds no error that comes with bytes
+		return 0, e // the decoder ignores an error that comes with bytes
 	}
 	return n, err
 }

@@ -170,7 +170,7 @@ type mergedRel struct {
 	rel      graph.Value
 	typ      string
 	src, dst graph.VertexID
-	moved    bool // it is created anew
+	moved    bool // it is deleted and created again
 	props    mergedProps
 }
 

@@ -384,7 +384,7 @@ func (v *View) restrict(ctx context.Context, tx shard.Tx, err error) (shard.Tx, 
 		return nil, graph.InternalError("a transaction under rules without its caller", nil)
 	}
 	s := v.scope(ctx)
-	if s == nil { // its rules are gone
+	if s == nil { // the rules that restricted it have been removed
 		return New(tx, v.Graph.Graph, rules.Everything(), v.set), nil
 	}
 	return s.open(tx, v.set), nil
