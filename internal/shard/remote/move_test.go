@@ -323,13 +323,40 @@ func TestMoveSilent(t *testing.T) {
 	require.Never(t, func() bool { return !slices.Equal(was, c.voters(0)) }, 500*time.Millisecond, 5*time.Millisecond)
 	cancel()
 	require.Error(t, <-moved)
-	var moves sync.WaitGroup
-	for range 4 { // they ask the process to hold the replica while it is admitted
-		moves.Go(func() { c.move(gateway, 0, from, to) })
-	}
+	stop := c.holdAgain(0, to, was)
+	defer stop()
 	close(answer)
-	moves.Wait()
+	require.Eventually(t, func() bool {
+		_, in, err := c.processes[to].Local().Host().Admitted(t.Context(), 0)
+		return err == nil && in
+	}, time.Minute, time.Millisecond)
+	stop()
+	c.move(gateway, 0, from, to)
 	require.Contains(t, c.voters(0), to)
+}
+
+// holdAgain asks a process again and again, until stop, to hold a shard that others keep: also while its replica is admitted.
+func (c *replicated) holdAgain(no, process int, others []int) (stop func()) {
+	conn, err := grpc.NewClient(c.addresses[process], grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(c.dial))
+	require.NoError(c.t, err)
+	q := &pb.HoldRequest{Group: uint32(no)}
+	for _, other := range others {
+		q.Keepers = append(q.Keepers, uint32(other))
+	}
+	ctx, cancel := context.WithCancel(c.t.Context())
+	var asking sync.WaitGroup
+	for range 4 {
+		asking.Go(func() {
+			for ctx.Err() == nil {
+				_, _ = pb.NewReplicaServiceClient(conn).Hold(ctx, q)
+			}
+		})
+	}
+	return sync.OnceFunc(func() {
+		cancel()
+		asking.Wait()
+		_ = conn.Close()
+	})
 }
 
 // TestMoveKilled kills the processes that a shard moves between, and the one that leads it, while it moves: it has its former members or
