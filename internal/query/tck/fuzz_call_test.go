@@ -62,7 +62,7 @@ func (g *grammar) called(known *[]string) (clause string, reads bool) {
 		case 1, 2:
 			v := fresh()
 			return fmt.Sprintf("MERGE (%s%s {x: %s})", v, label(), value()) + g.pick("", "", " ON CREATE SET "+v+".y = row.k",
-				" ON CREATE SET "+v+" += row", " ON CREATE SET "+v+".y = 0 ON MATCH SET "+v+".y = (coalesce("+v+".y, 0) * 2 + row.k) % 97", " ON MATCH SET "+v+" = row"), false
+				" ON CREATE SET "+v+" += row", " ON CREATE SET "+v+".y = 0 ON MATCH SET "+v+".y = (coalesce("+v+".y, 0) * 2 + row.k) % 97", " ON MATCH SET "+v+" += {y: row.y, k: row.k}"), false
 		case 3:
 			return fmt.Sprintf("%sMATCH (%s%s {x: %s})", g.pick("", "", "OPTIONAL "), fresh(), label(), value()), true
 		}

@@ -74,11 +74,11 @@ func (g *grammar) write() string {
 		g.declare(n, "vertex")
 		return fmt.Sprintf("MERGE (%s%s {x: %s})", n, g.pick(":A", ":B", ""), g.pick("0", "1", "5")) +
 			g.pick("", " ON CREATE SET "+n+".y = 2", " ON MATCH SET "+n+":B", " ON CREATE SET "+n+":C ON MATCH SET "+n+".y = 3",
-				" ON MATCH SET "+g.exchange(n, "y", "q"), " ON CREATE SET "+g.exchange(n, "x", "y"))
-	case 4:
+				" ON MATCH SET "+n+".y = "+n+".q, "+n+".q = "+n+".y", " ON CREATE SET "+g.exchange(n, "x", "y"))
+	case 4: // what MERGE matches by stays, or the rows' order would matter
 		n := g.fresh("edge")
 		s := fmt.Sprintf("MERGE (%s)-[%s:%s%s]->(%s)", v, n, g.pick("T", "U"), g.pick("", " {w: 1}"), g.someVertex()) +
-			g.pick("", " ON CREATE SET "+n+".y = 2", " ON MATCH SET "+n+".y = 1", " ON MATCH SET "+g.exchange(n, "w", "q"))
+			g.pick("", " ON CREATE SET "+n+".y = 2", " ON MATCH SET "+n+".y = 1", " ON MATCH SET "+n+".y = "+n+".q, "+n+".q = "+n+".y")
 		g.declare(n, "edge")
 		return s
 	case 5:
