@@ -130,6 +130,7 @@ internal/server/summary
 internal/server/request
 internal/server/admin
 internal/server/arrowstream
+internal/server/mcpapi
 internal/server/httpapi
 internal/server/grpcapi
 internal/server/boltapi

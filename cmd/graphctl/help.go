@@ -39,6 +39,7 @@ var examples = map[string][]string{
 		"graphctl query -f schema.cypher", "graphctl shell",
 	},
 	"restore":     {"graphctl restore /var/backups/hopgate --data-dir hopgate-data", "graphctl restore /var/backups/hopgate --replicas 3 --processes 3 --process 0 --data-dir p0"},
+	"mcp":         {"graphctl mcp --profile reader"},
 	"rules":       {"graphctl rules show"},
 	"rules apply": {"graphctl rules apply -f rules.cypher --graph shop --dry-run"},
 	"rules show":  {"graphctl rules show --graph shop > rules.cypher"},

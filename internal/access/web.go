@@ -68,6 +68,11 @@ func (w *Web) Check(r *http.Request) error {
 	if err := w.checkHost(r); err != nil {
 		return err
 	}
+	return w.CheckOrigin(r)
+}
+
+// CheckOrigin rejects a request that may come from a page of a forbidden origin, to whatever host.
+func (w *Web) CheckOrigin(r *http.Request) error {
 	origin := r.Header.Get("Origin")
 	if origin == "" {
 		// Another site can make a browser send requests without an Origin, for images for example. Following a link is harmless.

@@ -23,6 +23,7 @@ import (
 	"github.com/hopgate/hopgate/internal/server/boltapi"
 	"github.com/hopgate/hopgate/internal/server/grpcapi"
 	"github.com/hopgate/hopgate/internal/server/httpapi"
+	"github.com/hopgate/hopgate/internal/server/mcpapi"
 	"github.com/hopgate/hopgate/internal/server/request"
 	"github.com/hopgate/hopgate/internal/telemetry"
 )
@@ -99,10 +100,11 @@ func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *p
 	}
 	monitor := request.NewMonitor(registry, e.Watch(), opt.Logger)
 	quiet := slog.NewLogLogger(opt.Logger.Handler(), slog.LevelDebug) // such as errors of broken connections
+	agents := mcpapi.New(e, opt.MaxRequestBytes)
 	s.handler = httpapi.New(e, monitor, registry, httpapi.Options{
 		MaxRequestBytes: opt.MaxRequestBytes, Memory: s.memory, TxIdle: opt.TxIdle, TestProcedures: opt.TestProcedures,
 		Auth: opt.Auth, Web: opt.Web, Rates: opt.Rates, Audit: opt.Audit,
-		Store: store, Metrics: registry, Profiles: opt.Profiles, Drained: s.drained.Done(),
+		Store: store, Metrics: registry, Profiles: opt.Profiles, Drained: s.drained.Done(), Agents: agents,
 	})
 	s.http = &http.Server{
 		Handler: http.HandlerFunc(s.serveHTTP), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute,
@@ -114,7 +116,7 @@ func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *p
 	}
 	s.grpc = grpcapi.New(s.drained, e, l, store, monitor, registry, grpcapi.Options{
 		MaxRequestBytes: opt.MaxRequestBytes, Memory: s.memory, TxIdle: opt.TxIdle, Config: opt.Config, EvidenceDir: opt.EvidenceDir,
-		Profiles: opt.Profiles, Auth: opt.Auth, Rates: opt.Rates, Audit: opt.Audit, TLS: opt.TLS,
+		Profiles: opt.Profiles, Auth: opt.Auth, Rates: opt.Rates, Audit: opt.Audit, TLS: opt.TLS, Agents: agents,
 	})
 	o := opt.Bolt
 	o.MaxRequestBytes, o.Memory, o.TLS, o.Auth, o.Rates, o.Logger = opt.MaxRequestBytes, s.memory, opt.TLS, opt.Auth, opt.Rates, opt.Logger

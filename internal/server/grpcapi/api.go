@@ -20,6 +20,7 @@ import (
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/loader"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/server/mcpapi"
 	"github.com/hopgate/hopgate/internal/server/request"
 	"github.com/hopgate/hopgate/internal/telemetry"
 )
@@ -43,6 +44,7 @@ type Options struct {
 	Rates           *access.Rates         // default nil, no limits
 	Audit           *access.Audit         // records loads and requests of admins; default nil
 	TLS             *tls.Config           // default nil, plain connections
+	Agents          *mcpapi.Handler       // answers the Model Context Protocol
 }
 
 // Server is the gRPC API and its health service.
@@ -75,7 +77,7 @@ func New(
 		grpc.NumStreamWorkers(uint32(runtime.GOMAXPROCS(0))), // their stacks have already grown
 		grpc.WaitForHandlers(true), grpc.Creds(transport(opt.TLS)),
 	)}
-	pb.RegisterGraphServiceServer(s, &graphService{e: e, idle: opt.TxIdle, drained: drained})
+	pb.RegisterGraphServiceServer(s, &graphService{e: e, agents: opt.Agents, idle: opt.TxIdle, drained: drained})
 	load := &loadService{e: e, l: l, monitor: monitor, audit: opt.Audit}
 	pb.RegisterLoadServiceServer(s, load)
 	pb.RegisterAdminServiceServer(s, newAdminService(drained, e, store, debugFiles{opt.Config, registry, opt.EvidenceDir}, opt.Profiles))

@@ -3,6 +3,8 @@ package grpcapi
 import (
 	"cmp"
 	"context"
+	"net/url"
+	"strconv"
 	"time"
 
 	"google.golang.org/grpc"
@@ -14,6 +16,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/server/mcpapi"
 	"github.com/hopgate/hopgate/internal/server/summary"
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
@@ -29,6 +32,7 @@ const (
 type graphService struct {
 	pb.UnimplementedGraphServiceServer
 	e       *query.Engine
+	agents  *mcpapi.Handler
 	idle    time.Duration   // of explicit transactions
 	drained context.Context // ends when the server drains
 }
@@ -52,6 +56,24 @@ func (s *graphService) Query(req *pb.QueryRequest, stream grpc.ServerStreamingSe
 	}
 	defer res.Close()
 	return sendResult(res, stream.Send)
+}
+
+// Agent answers a message of the Model Context Protocol.
+func (s *graphService) Agent(ctx context.Context, req *pb.AgentRequest) (*pb.AgentResponse, error) {
+	options := url.Values{}
+	for name, value := range map[string]string{"graph": req.GetGraph(), "profile": req.GetProfile()} {
+		if value != "" {
+			options.Set(name, value)
+		}
+	}
+	if n := req.GetTokens(); n > 0 {
+		options.Set("tokens", strconv.FormatUint(uint64(n), 10))
+	}
+	message, err := s.agents.Message(ctx, req.GetMessage(), options)
+	if err != nil {
+		return nil, wire.GRPCError(err)
+	}
+	return &pb.AgentResponse{Message: message}, nil
 }
 
 // requestOf converts a request to that of the engine.

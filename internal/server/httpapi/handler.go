@@ -16,6 +16,7 @@ import (
 	"github.com/hopgate/hopgate/internal/console"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/server/mcpapi"
 	"github.com/hopgate/hopgate/internal/server/request"
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
@@ -36,12 +37,16 @@ type Handler struct {
 // New returns the handler of the HTTP listener and registers its metrics.
 func New(e *query.Engine, monitor *request.Monitor, registry prometheus.Registerer, opt Options) *Handler {
 	opt.EnsureDefaults()
+	if opt.Agents == nil {
+		opt.Agents = mcpapi.New(e, opt.MaxRequestBytes)
+	}
 	h := &Handler{e: e, opt: opt, mux: http.NewServeMux(), monitor: monitor, metrics: newMetrics(registry)}
 	h.txs.idle = opt.TxIdle
 	h.handle("GET /openapi.json", serveOpenAPI)
 	h.handle("POST /v1/query", func(w http.ResponseWriter, r *http.Request) { h.query(w, r, false) })
 	h.handle("POST /db/{graph}/query/v2", func(w http.ResponseWriter, r *http.Request) { h.query(w, r, true) })
 	h.traversals()
+	h.handle("POST "+mcpapi.Path, h.agents)
 	h.handle("GET /v1/schema", h.schema)
 	h.handle("GET /v1/demo/{file}", h.demo)
 	h.operations()
@@ -91,6 +96,15 @@ func (h *Handler) handle(pattern string, f http.HandlerFunc) {
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.allowOrigin(w, r)
 	compressed(w, r, h.mux.ServeHTTP)
+}
+
+// agents answers a message of the Model Context Protocol. Its specification has servers check the origin, also of callers with a token.
+func (h *Handler) agents(w http.ResponseWriter, r *http.Request) {
+	if err := h.opt.Web.CheckOrigin(r); err != nil {
+		wire.Fail(w, err)
+		return
+	}
+	h.opt.Agents.ServeHTTP(w, r)
 }
 
 // noRoute answers requests without a route.

@@ -57,6 +57,9 @@ POST /v1/shards/70000/lead/5  400
 GET /v1/profile?seconds=1&statement=none  200
 GET /v1/demo/person.csv?persons=5  200
 GET /v1/demo/none.csv  404
+POST /mcp {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "get-schema", "arguments": {}}} 200
+POST /mcp {"jsonrpc": "2.0", "method": "notifications/initialized"} 202
+POST /mcp?graph=default&profile=rag {"nonsense": 1} 400
 GET /v1/schema  200
 GET /v1/schema?graph=none  404
 PUT /v1/test/procedures {"procedures": []} 204

@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/server/mcpapi"
 	"github.com/hopgate/hopgate/internal/server/request"
 	"github.com/hopgate/hopgate/internal/telemetry"
 )
@@ -23,6 +24,7 @@ type Options struct {
 	Store           telemetry.Storage     // the shards of GET /v1/shards; default nil, none
 	Metrics         prometheus.Gatherer   // the metrics of GET /v1/metrics; default none
 	Profiles        *telemetry.Profiles   // the continuous profiles; default nil, none
+	Agents          *mcpapi.Handler       // answers the Model Context Protocol; default: a handler of its own
 	Drained         <-chan struct{}       // closed when the server drains; default nil, never
 }
 

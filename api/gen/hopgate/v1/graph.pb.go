@@ -72,6 +72,125 @@ func (AccessMode) EnumDescriptor() ([]byte, []int) {
 	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{0}
 }
 
+// AgentRequest is a message of the Model Context Protocol.
+type AgentRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A JSON-RPC message.
+	Message []byte `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
+	// The graph's name; "" is "default".
+	Graph string `protobuf:"bytes,2,opt,name=graph,proto3" json:"graph,omitempty"`
+	// The set of tools: reader, rag or admin; "": admin for a caller that may write, otherwise reader.
+	Profile string `protobuf:"bytes,3,opt,name=profile,proto3" json:"profile,omitempty"`
+	// Tokens of an answer, unless a call says otherwise; 0: 4000.
+	Tokens        uint32 `protobuf:"varint,4,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AgentRequest) Reset() {
+	*x = AgentRequest{}
+	mi := &file_hopgate_v1_graph_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AgentRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AgentRequest) ProtoMessage() {}
+
+func (x *AgentRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_graph_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AgentRequest.ProtoReflect.Descriptor instead.
+func (*AgentRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *AgentRequest) GetMessage() []byte {
+	if x != nil {
+		return x.Message
+	}
+	return nil
+}
+
+func (x *AgentRequest) GetGraph() string {
+	if x != nil {
+		return x.Graph
+	}
+	return ""
+}
+
+func (x *AgentRequest) GetProfile() string {
+	if x != nil {
+		return x.Profile
+	}
+	return ""
+}
+
+func (x *AgentRequest) GetTokens() uint32 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+// AgentResponse is the answer to a message.
+type AgentResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A JSON-RPC message; empty for a notification.
+	Message       []byte `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AgentResponse) Reset() {
+	*x = AgentResponse{}
+	mi := &file_hopgate_v1_graph_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AgentResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AgentResponse) ProtoMessage() {}
+
+func (x *AgentResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_graph_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AgentResponse.ProtoReflect.Descriptor instead.
+func (*AgentResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *AgentResponse) GetMessage() []byte {
+	if x != nil {
+		return x.Message
+	}
+	return nil
+}
+
 // QueryRequest is one statement.
 type QueryRequest struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
@@ -95,7 +214,7 @@ type QueryRequest struct {
 
 func (x *QueryRequest) Reset() {
 	*x = QueryRequest{}
-	mi := &file_hopgate_v1_graph_proto_msgTypes[0]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -107,7 +226,7 @@ func (x *QueryRequest) String() string {
 func (*QueryRequest) ProtoMessage() {}
 
 func (x *QueryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_graph_proto_msgTypes[0]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -120,7 +239,7 @@ func (x *QueryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryRequest.ProtoReflect.Descriptor instead.
 func (*QueryRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{0}
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *QueryRequest) GetStatement() string {
@@ -194,7 +313,7 @@ type QueryResponse struct {
 
 func (x *QueryResponse) Reset() {
 	*x = QueryResponse{}
-	mi := &file_hopgate_v1_graph_proto_msgTypes[1]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -206,7 +325,7 @@ func (x *QueryResponse) String() string {
 func (*QueryResponse) ProtoMessage() {}
 
 func (x *QueryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_graph_proto_msgTypes[1]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -219,7 +338,7 @@ func (x *QueryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryResponse.ProtoReflect.Descriptor instead.
 func (*QueryResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{1}
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *QueryResponse) GetPart() isQueryResponse_Part {
@@ -288,7 +407,7 @@ type QueryHeader struct {
 
 func (x *QueryHeader) Reset() {
 	*x = QueryHeader{}
-	mi := &file_hopgate_v1_graph_proto_msgTypes[2]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -300,7 +419,7 @@ func (x *QueryHeader) String() string {
 func (*QueryHeader) ProtoMessage() {}
 
 func (x *QueryHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_graph_proto_msgTypes[2]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -313,7 +432,7 @@ func (x *QueryHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryHeader.ProtoReflect.Descriptor instead.
 func (*QueryHeader) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{2}
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *QueryHeader) GetFields() []string {
@@ -342,7 +461,7 @@ type QuerySummary struct {
 
 func (x *QuerySummary) Reset() {
 	*x = QuerySummary{}
-	mi := &file_hopgate_v1_graph_proto_msgTypes[3]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -354,7 +473,7 @@ func (x *QuerySummary) String() string {
 func (*QuerySummary) ProtoMessage() {}
 
 func (x *QuerySummary) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_graph_proto_msgTypes[3]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -367,7 +486,7 @@ func (x *QuerySummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuerySummary.ProtoReflect.Descriptor instead.
 func (*QuerySummary) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{3}
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *QuerySummary) GetCounters() *Counters {
@@ -433,7 +552,7 @@ type Counters struct {
 
 func (x *Counters) Reset() {
 	*x = Counters{}
-	mi := &file_hopgate_v1_graph_proto_msgTypes[4]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -445,7 +564,7 @@ func (x *Counters) String() string {
 func (*Counters) ProtoMessage() {}
 
 func (x *Counters) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_graph_proto_msgTypes[4]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -458,7 +577,7 @@ func (x *Counters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counters.ProtoReflect.Descriptor instead.
 func (*Counters) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{4}
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Counters) GetContainsUpdates() bool {
@@ -584,7 +703,7 @@ type PlanNode struct {
 
 func (x *PlanNode) Reset() {
 	*x = PlanNode{}
-	mi := &file_hopgate_v1_graph_proto_msgTypes[5]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -596,7 +715,7 @@ func (x *PlanNode) String() string {
 func (*PlanNode) ProtoMessage() {}
 
 func (x *PlanNode) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_graph_proto_msgTypes[5]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -609,7 +728,7 @@ func (x *PlanNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanNode.ProtoReflect.Descriptor instead.
 func (*PlanNode) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{5}
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *PlanNode) GetOperator() string {
@@ -769,7 +888,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_hopgate_v1_graph_proto_msgTypes[6]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -781,7 +900,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_graph_proto_msgTypes[6]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -794,7 +913,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{6}
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *FetchRequest) GetGraph() string {
@@ -844,7 +963,7 @@ type FetchResponse struct {
 
 func (x *FetchResponse) Reset() {
 	*x = FetchResponse{}
-	mi := &file_hopgate_v1_graph_proto_msgTypes[7]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -856,7 +975,7 @@ func (x *FetchResponse) String() string {
 func (*FetchResponse) ProtoMessage() {}
 
 func (x *FetchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_graph_proto_msgTypes[7]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -869,7 +988,7 @@ func (x *FetchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchResponse.ProtoReflect.Descriptor instead.
 func (*FetchResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{7}
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *FetchResponse) GetChunk() []byte {
@@ -902,7 +1021,7 @@ type TransactRequest struct {
 
 func (x *TransactRequest) Reset() {
 	*x = TransactRequest{}
-	mi := &file_hopgate_v1_graph_proto_msgTypes[8]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -914,7 +1033,7 @@ func (x *TransactRequest) String() string {
 func (*TransactRequest) ProtoMessage() {}
 
 func (x *TransactRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_graph_proto_msgTypes[8]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -927,7 +1046,7 @@ func (x *TransactRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransactRequest.ProtoReflect.Descriptor instead.
 func (*TransactRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{8}
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *TransactRequest) GetStep() isTransactRequest_Step {
@@ -1017,7 +1136,7 @@ type TransactBegin struct {
 
 func (x *TransactBegin) Reset() {
 	*x = TransactBegin{}
-	mi := &file_hopgate_v1_graph_proto_msgTypes[9]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1029,7 +1148,7 @@ func (x *TransactBegin) String() string {
 func (*TransactBegin) ProtoMessage() {}
 
 func (x *TransactBegin) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_graph_proto_msgTypes[9]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1042,7 +1161,7 @@ func (x *TransactBegin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransactBegin.ProtoReflect.Descriptor instead.
 func (*TransactBegin) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{9}
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *TransactBegin) GetGraph() string {
@@ -1088,7 +1207,7 @@ type TransactRun struct {
 
 func (x *TransactRun) Reset() {
 	*x = TransactRun{}
-	mi := &file_hopgate_v1_graph_proto_msgTypes[10]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1100,7 +1219,7 @@ func (x *TransactRun) String() string {
 func (*TransactRun) ProtoMessage() {}
 
 func (x *TransactRun) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_graph_proto_msgTypes[10]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1113,7 +1232,7 @@ func (x *TransactRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransactRun.ProtoReflect.Descriptor instead.
 func (*TransactRun) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{10}
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *TransactRun) GetStatement() string {
@@ -1153,7 +1272,7 @@ type TransactCommit struct {
 
 func (x *TransactCommit) Reset() {
 	*x = TransactCommit{}
-	mi := &file_hopgate_v1_graph_proto_msgTypes[11]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1165,7 +1284,7 @@ func (x *TransactCommit) String() string {
 func (*TransactCommit) ProtoMessage() {}
 
 func (x *TransactCommit) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_graph_proto_msgTypes[11]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1178,7 +1297,7 @@ func (x *TransactCommit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransactCommit.ProtoReflect.Descriptor instead.
 func (*TransactCommit) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{11}
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{13}
 }
 
 // TransactRollback ends the transaction and discards its writes.
@@ -1190,7 +1309,7 @@ type TransactRollback struct {
 
 func (x *TransactRollback) Reset() {
 	*x = TransactRollback{}
-	mi := &file_hopgate_v1_graph_proto_msgTypes[12]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1202,7 +1321,7 @@ func (x *TransactRollback) String() string {
 func (*TransactRollback) ProtoMessage() {}
 
 func (x *TransactRollback) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_graph_proto_msgTypes[12]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1215,7 +1334,7 @@ func (x *TransactRollback) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransactRollback.ProtoReflect.Descriptor instead.
 func (*TransactRollback) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{12}
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{14}
 }
 
 // TransactResponse is one part of the response to a step: one response for a begin, a commit or a rollback, and those of Query for a
@@ -1235,7 +1354,7 @@ type TransactResponse struct {
 
 func (x *TransactResponse) Reset() {
 	*x = TransactResponse{}
-	mi := &file_hopgate_v1_graph_proto_msgTypes[13]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1247,7 +1366,7 @@ func (x *TransactResponse) String() string {
 func (*TransactResponse) ProtoMessage() {}
 
 func (x *TransactResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_graph_proto_msgTypes[13]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1260,7 +1379,7 @@ func (x *TransactResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransactResponse.ProtoReflect.Descriptor instead.
 func (*TransactResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{13}
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *TransactResponse) GetPart() isTransactResponse_Part {
@@ -1343,7 +1462,7 @@ type TransactBegun struct {
 
 func (x *TransactBegun) Reset() {
 	*x = TransactBegun{}
-	mi := &file_hopgate_v1_graph_proto_msgTypes[14]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1355,7 +1474,7 @@ func (x *TransactBegun) String() string {
 func (*TransactBegun) ProtoMessage() {}
 
 func (x *TransactBegun) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_graph_proto_msgTypes[14]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1368,7 +1487,7 @@ func (x *TransactBegun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransactBegun.ProtoReflect.Descriptor instead.
 func (*TransactBegun) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{14}
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{16}
 }
 
 // TransactCommitted answers a commit.
@@ -1382,7 +1501,7 @@ type TransactCommitted struct {
 
 func (x *TransactCommitted) Reset() {
 	*x = TransactCommitted{}
-	mi := &file_hopgate_v1_graph_proto_msgTypes[15]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1394,7 +1513,7 @@ func (x *TransactCommitted) String() string {
 func (*TransactCommitted) ProtoMessage() {}
 
 func (x *TransactCommitted) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_graph_proto_msgTypes[15]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1407,7 +1526,7 @@ func (x *TransactCommitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransactCommitted.ProtoReflect.Descriptor instead.
 func (*TransactCommitted) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{15}
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *TransactCommitted) GetCounters() *Counters {
@@ -1426,7 +1545,7 @@ type TransactRolledBack struct {
 
 func (x *TransactRolledBack) Reset() {
 	*x = TransactRolledBack{}
-	mi := &file_hopgate_v1_graph_proto_msgTypes[16]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1438,7 +1557,7 @@ func (x *TransactRolledBack) String() string {
 func (*TransactRolledBack) ProtoMessage() {}
 
 func (x *TransactRolledBack) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_graph_proto_msgTypes[16]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1451,7 +1570,7 @@ func (x *TransactRolledBack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransactRolledBack.ProtoReflect.Descriptor instead.
 func (*TransactRolledBack) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{16}
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{18}
 }
 
 var File_hopgate_v1_graph_proto protoreflect.FileDescriptor
@@ -1459,7 +1578,14 @@ var File_hopgate_v1_graph_proto protoreflect.FileDescriptor
 const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\n" +
 	"\x16hopgate/v1/graph.proto\x12\n" +
-	"hopgate.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1dhopgate/v1/notification.proto\x1a\x19hopgate/v1/traverse.proto\x1a\x16hopgate/v1/value.proto\"\xc4\x03\n" +
+	"hopgate.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1dhopgate/v1/notification.proto\x1a\x19hopgate/v1/traverse.proto\x1a\x16hopgate/v1/value.proto\"p\n" +
+	"\fAgentRequest\x12\x18\n" +
+	"\amessage\x18\x01 \x01(\fR\amessage\x12\x14\n" +
+	"\x05graph\x18\x02 \x01(\tR\x05graph\x12\x18\n" +
+	"\aprofile\x18\x03 \x01(\tR\aprofile\x12\x16\n" +
+	"\x06tokens\x18\x04 \x01(\rR\x06tokens\")\n" +
+	"\rAgentResponse\x12\x18\n" +
+	"\amessage\x18\x01 \x01(\fR\amessage\"\xc4\x03\n" +
 	"\fQueryRequest\x12\x1c\n" +
 	"\tstatement\x18\x01 \x01(\tR\tstatement\x12H\n" +
 	"\n" +
@@ -1585,7 +1711,7 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"AccessMode\x12\x1b\n" +
 	"\x17ACCESS_MODE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10ACCESS_MODE_READ\x10\x01\x12\x15\n" +
-	"\x11ACCESS_MODE_WRITE\x10\x022\xc1\x04\n" +
+	"\x11ACCESS_MODE_WRITE\x10\x022\xff\x04\n" +
 	"\fGraphService\x12>\n" +
 	"\x05Query\x12\x18.hopgate.v1.QueryRequest\x1a\x19.hopgate.v1.QueryResponse0\x01\x12>\n" +
 	"\x05Fetch\x12\x18.hopgate.v1.FetchRequest\x1a\x19.hopgate.v1.FetchResponse0\x01\x12G\n" +
@@ -1594,7 +1720,8 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\bSubgraph\x12\x1b.hopgate.v1.SubgraphRequest\x1a\x19.hopgate.v1.SubgraphLayer0\x01\x12H\n" +
 	"\vGetVertices\x12\x1e.hopgate.v1.GetVerticesRequest\x1a\x17.hopgate.v1.VertexBatch0\x01\x12@\n" +
 	"\bGetEdges\x12\x1b.hopgate.v1.GetEdgesRequest\x1a\x15.hopgate.v1.EdgeBatch0\x01\x12I\n" +
-	"\bTransact\x12\x1b.hopgate.v1.TransactRequest\x1a\x1c.hopgate.v1.TransactResponse(\x010\x01B9Z7github.com/hopgate/hopgate/api/gen/hopgate/v1;hopgatev1b\x06proto3"
+	"\bTransact\x12\x1b.hopgate.v1.TransactRequest\x1a\x1c.hopgate.v1.TransactResponse(\x010\x01\x12<\n" +
+	"\x05Agent\x12\x18.hopgate.v1.AgentRequest\x1a\x19.hopgate.v1.AgentResponseB9Z7github.com/hopgate/hopgate/api/gen/hopgate/v1;hopgatev1b\x06proto3"
 
 var (
 	file_hopgate_v1_graph_proto_rawDescOnce sync.Once
@@ -1609,92 +1736,96 @@ func file_hopgate_v1_graph_proto_rawDescGZIP() []byte {
 }
 
 var file_hopgate_v1_graph_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_hopgate_v1_graph_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_hopgate_v1_graph_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_hopgate_v1_graph_proto_goTypes = []any{
 	(AccessMode)(0),             // 0: hopgate.v1.AccessMode
-	(*QueryRequest)(nil),        // 1: hopgate.v1.QueryRequest
-	(*QueryResponse)(nil),       // 2: hopgate.v1.QueryResponse
-	(*QueryHeader)(nil),         // 3: hopgate.v1.QueryHeader
-	(*QuerySummary)(nil),        // 4: hopgate.v1.QuerySummary
-	(*Counters)(nil),            // 5: hopgate.v1.Counters
-	(*PlanNode)(nil),            // 6: hopgate.v1.PlanNode
-	(*FetchRequest)(nil),        // 7: hopgate.v1.FetchRequest
-	(*FetchResponse)(nil),       // 8: hopgate.v1.FetchResponse
-	(*TransactRequest)(nil),     // 9: hopgate.v1.TransactRequest
-	(*TransactBegin)(nil),       // 10: hopgate.v1.TransactBegin
-	(*TransactRun)(nil),         // 11: hopgate.v1.TransactRun
-	(*TransactCommit)(nil),      // 12: hopgate.v1.TransactCommit
-	(*TransactRollback)(nil),    // 13: hopgate.v1.TransactRollback
-	(*TransactResponse)(nil),    // 14: hopgate.v1.TransactResponse
-	(*TransactBegun)(nil),       // 15: hopgate.v1.TransactBegun
-	(*TransactCommitted)(nil),   // 16: hopgate.v1.TransactCommitted
-	(*TransactRolledBack)(nil),  // 17: hopgate.v1.TransactRolledBack
-	nil,                         // 18: hopgate.v1.QueryRequest.ParametersEntry
-	nil,                         // 19: hopgate.v1.TransactRun.ParametersEntry
-	(*durationpb.Duration)(nil), // 20: google.protobuf.Duration
-	(*RowBatch)(nil),            // 21: hopgate.v1.RowBatch
-	(*Notification)(nil),        // 22: hopgate.v1.Notification
-	(*Value)(nil),               // 23: hopgate.v1.Value
-	(*TraverseRequest)(nil),     // 24: hopgate.v1.TraverseRequest
-	(*ShortestPathRequest)(nil), // 25: hopgate.v1.ShortestPathRequest
-	(*SubgraphRequest)(nil),     // 26: hopgate.v1.SubgraphRequest
-	(*GetVerticesRequest)(nil),  // 27: hopgate.v1.GetVerticesRequest
-	(*GetEdgesRequest)(nil),     // 28: hopgate.v1.GetEdgesRequest
-	(*TraverseResponse)(nil),    // 29: hopgate.v1.TraverseResponse
-	(*PathResponse)(nil),        // 30: hopgate.v1.PathResponse
-	(*SubgraphLayer)(nil),       // 31: hopgate.v1.SubgraphLayer
-	(*VertexBatch)(nil),         // 32: hopgate.v1.VertexBatch
-	(*EdgeBatch)(nil),           // 33: hopgate.v1.EdgeBatch
+	(*AgentRequest)(nil),        // 1: hopgate.v1.AgentRequest
+	(*AgentResponse)(nil),       // 2: hopgate.v1.AgentResponse
+	(*QueryRequest)(nil),        // 3: hopgate.v1.QueryRequest
+	(*QueryResponse)(nil),       // 4: hopgate.v1.QueryResponse
+	(*QueryHeader)(nil),         // 5: hopgate.v1.QueryHeader
+	(*QuerySummary)(nil),        // 6: hopgate.v1.QuerySummary
+	(*Counters)(nil),            // 7: hopgate.v1.Counters
+	(*PlanNode)(nil),            // 8: hopgate.v1.PlanNode
+	(*FetchRequest)(nil),        // 9: hopgate.v1.FetchRequest
+	(*FetchResponse)(nil),       // 10: hopgate.v1.FetchResponse
+	(*TransactRequest)(nil),     // 11: hopgate.v1.TransactRequest
+	(*TransactBegin)(nil),       // 12: hopgate.v1.TransactBegin
+	(*TransactRun)(nil),         // 13: hopgate.v1.TransactRun
+	(*TransactCommit)(nil),      // 14: hopgate.v1.TransactCommit
+	(*TransactRollback)(nil),    // 15: hopgate.v1.TransactRollback
+	(*TransactResponse)(nil),    // 16: hopgate.v1.TransactResponse
+	(*TransactBegun)(nil),       // 17: hopgate.v1.TransactBegun
+	(*TransactCommitted)(nil),   // 18: hopgate.v1.TransactCommitted
+	(*TransactRolledBack)(nil),  // 19: hopgate.v1.TransactRolledBack
+	nil,                         // 20: hopgate.v1.QueryRequest.ParametersEntry
+	nil,                         // 21: hopgate.v1.TransactRun.ParametersEntry
+	(*durationpb.Duration)(nil), // 22: google.protobuf.Duration
+	(*RowBatch)(nil),            // 23: hopgate.v1.RowBatch
+	(*Notification)(nil),        // 24: hopgate.v1.Notification
+	(*Value)(nil),               // 25: hopgate.v1.Value
+	(*TraverseRequest)(nil),     // 26: hopgate.v1.TraverseRequest
+	(*ShortestPathRequest)(nil), // 27: hopgate.v1.ShortestPathRequest
+	(*SubgraphRequest)(nil),     // 28: hopgate.v1.SubgraphRequest
+	(*GetVerticesRequest)(nil),  // 29: hopgate.v1.GetVerticesRequest
+	(*GetEdgesRequest)(nil),     // 30: hopgate.v1.GetEdgesRequest
+	(*TraverseResponse)(nil),    // 31: hopgate.v1.TraverseResponse
+	(*PathResponse)(nil),        // 32: hopgate.v1.PathResponse
+	(*SubgraphLayer)(nil),       // 33: hopgate.v1.SubgraphLayer
+	(*VertexBatch)(nil),         // 34: hopgate.v1.VertexBatch
+	(*EdgeBatch)(nil),           // 35: hopgate.v1.EdgeBatch
 }
 var file_hopgate_v1_graph_proto_depIdxs = []int32{
-	18, // 0: hopgate.v1.QueryRequest.parameters:type_name -> hopgate.v1.QueryRequest.ParametersEntry
+	20, // 0: hopgate.v1.QueryRequest.parameters:type_name -> hopgate.v1.QueryRequest.ParametersEntry
 	0,  // 1: hopgate.v1.QueryRequest.access_mode:type_name -> hopgate.v1.AccessMode
-	20, // 2: hopgate.v1.QueryRequest.timeout:type_name -> google.protobuf.Duration
-	20, // 3: hopgate.v1.QueryRequest.max_staleness:type_name -> google.protobuf.Duration
-	3,  // 4: hopgate.v1.QueryResponse.header:type_name -> hopgate.v1.QueryHeader
-	21, // 5: hopgate.v1.QueryResponse.rows:type_name -> hopgate.v1.RowBatch
-	4,  // 6: hopgate.v1.QueryResponse.summary:type_name -> hopgate.v1.QuerySummary
-	5,  // 7: hopgate.v1.QuerySummary.counters:type_name -> hopgate.v1.Counters
-	6,  // 8: hopgate.v1.QuerySummary.plan:type_name -> hopgate.v1.PlanNode
-	22, // 9: hopgate.v1.QuerySummary.notifications:type_name -> hopgate.v1.Notification
-	6,  // 10: hopgate.v1.PlanNode.children:type_name -> hopgate.v1.PlanNode
-	20, // 11: hopgate.v1.PlanNode.time:type_name -> google.protobuf.Duration
-	20, // 12: hopgate.v1.FetchRequest.timeout:type_name -> google.protobuf.Duration
-	20, // 13: hopgate.v1.FetchRequest.max_staleness:type_name -> google.protobuf.Duration
-	10, // 14: hopgate.v1.TransactRequest.begin:type_name -> hopgate.v1.TransactBegin
-	11, // 15: hopgate.v1.TransactRequest.run:type_name -> hopgate.v1.TransactRun
-	12, // 16: hopgate.v1.TransactRequest.commit:type_name -> hopgate.v1.TransactCommit
-	13, // 17: hopgate.v1.TransactRequest.rollback:type_name -> hopgate.v1.TransactRollback
+	22, // 2: hopgate.v1.QueryRequest.timeout:type_name -> google.protobuf.Duration
+	22, // 3: hopgate.v1.QueryRequest.max_staleness:type_name -> google.protobuf.Duration
+	5,  // 4: hopgate.v1.QueryResponse.header:type_name -> hopgate.v1.QueryHeader
+	23, // 5: hopgate.v1.QueryResponse.rows:type_name -> hopgate.v1.RowBatch
+	6,  // 6: hopgate.v1.QueryResponse.summary:type_name -> hopgate.v1.QuerySummary
+	7,  // 7: hopgate.v1.QuerySummary.counters:type_name -> hopgate.v1.Counters
+	8,  // 8: hopgate.v1.QuerySummary.plan:type_name -> hopgate.v1.PlanNode
+	24, // 9: hopgate.v1.QuerySummary.notifications:type_name -> hopgate.v1.Notification
+	8,  // 10: hopgate.v1.PlanNode.children:type_name -> hopgate.v1.PlanNode
+	22, // 11: hopgate.v1.PlanNode.time:type_name -> google.protobuf.Duration
+	22, // 12: hopgate.v1.FetchRequest.timeout:type_name -> google.protobuf.Duration
+	22, // 13: hopgate.v1.FetchRequest.max_staleness:type_name -> google.protobuf.Duration
+	12, // 14: hopgate.v1.TransactRequest.begin:type_name -> hopgate.v1.TransactBegin
+	13, // 15: hopgate.v1.TransactRequest.run:type_name -> hopgate.v1.TransactRun
+	14, // 16: hopgate.v1.TransactRequest.commit:type_name -> hopgate.v1.TransactCommit
+	15, // 17: hopgate.v1.TransactRequest.rollback:type_name -> hopgate.v1.TransactRollback
 	0,  // 18: hopgate.v1.TransactBegin.access_mode:type_name -> hopgate.v1.AccessMode
-	20, // 19: hopgate.v1.TransactBegin.timeout:type_name -> google.protobuf.Duration
-	20, // 20: hopgate.v1.TransactBegin.max_staleness:type_name -> google.protobuf.Duration
-	19, // 21: hopgate.v1.TransactRun.parameters:type_name -> hopgate.v1.TransactRun.ParametersEntry
-	20, // 22: hopgate.v1.TransactRun.timeout:type_name -> google.protobuf.Duration
-	15, // 23: hopgate.v1.TransactResponse.begun:type_name -> hopgate.v1.TransactBegun
-	2,  // 24: hopgate.v1.TransactResponse.result:type_name -> hopgate.v1.QueryResponse
-	16, // 25: hopgate.v1.TransactResponse.committed:type_name -> hopgate.v1.TransactCommitted
-	17, // 26: hopgate.v1.TransactResponse.rolled_back:type_name -> hopgate.v1.TransactRolledBack
-	5,  // 27: hopgate.v1.TransactCommitted.counters:type_name -> hopgate.v1.Counters
-	23, // 28: hopgate.v1.QueryRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
-	23, // 29: hopgate.v1.TransactRun.ParametersEntry.value:type_name -> hopgate.v1.Value
-	1,  // 30: hopgate.v1.GraphService.Query:input_type -> hopgate.v1.QueryRequest
-	7,  // 31: hopgate.v1.GraphService.Fetch:input_type -> hopgate.v1.FetchRequest
-	24, // 32: hopgate.v1.GraphService.Traverse:input_type -> hopgate.v1.TraverseRequest
-	25, // 33: hopgate.v1.GraphService.ShortestPath:input_type -> hopgate.v1.ShortestPathRequest
-	26, // 34: hopgate.v1.GraphService.Subgraph:input_type -> hopgate.v1.SubgraphRequest
-	27, // 35: hopgate.v1.GraphService.GetVertices:input_type -> hopgate.v1.GetVerticesRequest
-	28, // 36: hopgate.v1.GraphService.GetEdges:input_type -> hopgate.v1.GetEdgesRequest
-	9,  // 37: hopgate.v1.GraphService.Transact:input_type -> hopgate.v1.TransactRequest
-	2,  // 38: hopgate.v1.GraphService.Query:output_type -> hopgate.v1.QueryResponse
-	8,  // 39: hopgate.v1.GraphService.Fetch:output_type -> hopgate.v1.FetchResponse
-	29, // 40: hopgate.v1.GraphService.Traverse:output_type -> hopgate.v1.TraverseResponse
-	30, // 41: hopgate.v1.GraphService.ShortestPath:output_type -> hopgate.v1.PathResponse
-	31, // 42: hopgate.v1.GraphService.Subgraph:output_type -> hopgate.v1.SubgraphLayer
-	32, // 43: hopgate.v1.GraphService.GetVertices:output_type -> hopgate.v1.VertexBatch
-	33, // 44: hopgate.v1.GraphService.GetEdges:output_type -> hopgate.v1.EdgeBatch
-	14, // 45: hopgate.v1.GraphService.Transact:output_type -> hopgate.v1.TransactResponse
-	38, // [38:46] is the sub-list for method output_type
-	30, // [30:38] is the sub-list for method input_type
+	22, // 19: hopgate.v1.TransactBegin.timeout:type_name -> google.protobuf.Duration
+	22, // 20: hopgate.v1.TransactBegin.max_staleness:type_name -> google.protobuf.Duration
+	21, // 21: hopgate.v1.TransactRun.parameters:type_name -> hopgate.v1.TransactRun.ParametersEntry
+	22, // 22: hopgate.v1.TransactRun.timeout:type_name -> google.protobuf.Duration
+	17, // 23: hopgate.v1.TransactResponse.begun:type_name -> hopgate.v1.TransactBegun
+	4,  // 24: hopgate.v1.TransactResponse.result:type_name -> hopgate.v1.QueryResponse
+	18, // 25: hopgate.v1.TransactResponse.committed:type_name -> hopgate.v1.TransactCommitted
+	19, // 26: hopgate.v1.TransactResponse.rolled_back:type_name -> hopgate.v1.TransactRolledBack
+	7,  // 27: hopgate.v1.TransactCommitted.counters:type_name -> hopgate.v1.Counters
+	25, // 28: hopgate.v1.QueryRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
+	25, // 29: hopgate.v1.TransactRun.ParametersEntry.value:type_name -> hopgate.v1.Value
+	3,  // 30: hopgate.v1.GraphService.Query:input_type -> hopgate.v1.QueryRequest
+	9,  // 31: hopgate.v1.GraphService.Fetch:input_type -> hopgate.v1.FetchRequest
+	26, // 32: hopgate.v1.GraphService.Traverse:input_type -> hopgate.v1.TraverseRequest
+	27, // 33: hopgate.v1.GraphService.ShortestPath:input_type -> hopgate.v1.ShortestPathRequest
+	28, // 34: hopgate.v1.GraphService.Subgraph:input_type -> hopgate.v1.SubgraphRequest
+	29, // 35: hopgate.v1.GraphService.GetVertices:input_type -> hopgate.v1.GetVerticesRequest
+	30, // 36: hopgate.v1.GraphService.GetEdges:input_type -> hopgate.v1.GetEdgesRequest
+	11, // 37: hopgate.v1.GraphService.Transact:input_type -> hopgate.v1.TransactRequest
+	1,  // 38: hopgate.v1.GraphService.Agent:input_type -> hopgate.v1.AgentRequest
+	4,  // 39: hopgate.v1.GraphService.Query:output_type -> hopgate.v1.QueryResponse
+	10, // 40: hopgate.v1.GraphService.Fetch:output_type -> hopgate.v1.FetchResponse
+	31, // 41: hopgate.v1.GraphService.Traverse:output_type -> hopgate.v1.TraverseResponse
+	32, // 42: hopgate.v1.GraphService.ShortestPath:output_type -> hopgate.v1.PathResponse
+	33, // 43: hopgate.v1.GraphService.Subgraph:output_type -> hopgate.v1.SubgraphLayer
+	34, // 44: hopgate.v1.GraphService.GetVertices:output_type -> hopgate.v1.VertexBatch
+	35, // 45: hopgate.v1.GraphService.GetEdges:output_type -> hopgate.v1.EdgeBatch
+	16, // 46: hopgate.v1.GraphService.Transact:output_type -> hopgate.v1.TransactResponse
+	2,  // 47: hopgate.v1.GraphService.Agent:output_type -> hopgate.v1.AgentResponse
+	39, // [39:48] is the sub-list for method output_type
+	30, // [30:39] is the sub-list for method input_type
 	30, // [30:30] is the sub-list for extension type_name
 	30, // [30:30] is the sub-list for extension extendee
 	0,  // [0:30] is the sub-list for field type_name
@@ -1708,19 +1839,19 @@ func file_hopgate_v1_graph_proto_init() {
 	file_hopgate_v1_notification_proto_init()
 	file_hopgate_v1_traverse_proto_init()
 	file_hopgate_v1_value_proto_init()
-	file_hopgate_v1_graph_proto_msgTypes[1].OneofWrappers = []any{
+	file_hopgate_v1_graph_proto_msgTypes[3].OneofWrappers = []any{
 		(*QueryResponse_Header)(nil),
 		(*QueryResponse_Rows)(nil),
 		(*QueryResponse_Summary)(nil),
 	}
-	file_hopgate_v1_graph_proto_msgTypes[5].OneofWrappers = []any{}
-	file_hopgate_v1_graph_proto_msgTypes[8].OneofWrappers = []any{
+	file_hopgate_v1_graph_proto_msgTypes[7].OneofWrappers = []any{}
+	file_hopgate_v1_graph_proto_msgTypes[10].OneofWrappers = []any{
 		(*TransactRequest_Begin)(nil),
 		(*TransactRequest_Run)(nil),
 		(*TransactRequest_Commit)(nil),
 		(*TransactRequest_Rollback)(nil),
 	}
-	file_hopgate_v1_graph_proto_msgTypes[13].OneofWrappers = []any{
+	file_hopgate_v1_graph_proto_msgTypes[15].OneofWrappers = []any{
 		(*TransactResponse_Begun)(nil),
 		(*TransactResponse_Result)(nil),
 		(*TransactResponse_Committed)(nil),
@@ -1732,7 +1863,7 @@ func file_hopgate_v1_graph_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_v1_graph_proto_rawDesc), len(file_hopgate_v1_graph_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   19,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

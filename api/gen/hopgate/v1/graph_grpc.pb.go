@@ -27,6 +27,7 @@ const (
 	GraphService_GetVertices_FullMethodName  = "/hopgate.v1.GraphService/GetVertices"
 	GraphService_GetEdges_FullMethodName     = "/hopgate.v1.GraphService/GetEdges"
 	GraphService_Transact_FullMethodName     = "/hopgate.v1.GraphService/Transact"
+	GraphService_Agent_FullMethodName        = "/hopgate.v1.GraphService/Agent"
 )
 
 // GraphServiceClient is the client API for GraphService service.
@@ -56,6 +57,8 @@ type GraphServiceClient interface {
 	// Transact runs explicit transactions, one after another: a begin, statements, then a commit or a rollback. The server answers each
 	// request before it reads the next. Any failure, and the end of the stream, rolls the transaction back; a failure also ends the stream.
 	Transact(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[TransactRequest, TransactResponse], error)
+	// Agent answers one message of the Model Context Protocol, as POST /mcp does.
+	Agent(ctx context.Context, in *AgentRequest, opts ...grpc.CallOption) (*AgentResponse, error)
 }
 
 type graphServiceClient struct {
@@ -212,6 +215,16 @@ func (c *graphServiceClient) Transact(ctx context.Context, opts ...grpc.CallOpti
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type GraphService_TransactClient = grpc.BidiStreamingClient[TransactRequest, TransactResponse]
 
+func (c *graphServiceClient) Agent(ctx context.Context, in *AgentRequest, opts ...grpc.CallOption) (*AgentResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AgentResponse)
+	err := c.cc.Invoke(ctx, GraphService_Agent_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // GraphServiceServer is the server API for GraphService service.
 // All implementations must embed UnimplementedGraphServiceServer
 // for forward compatibility.
@@ -239,6 +252,8 @@ type GraphServiceServer interface {
 	// Transact runs explicit transactions, one after another: a begin, statements, then a commit or a rollback. The server answers each
 	// request before it reads the next. Any failure, and the end of the stream, rolls the transaction back; a failure also ends the stream.
 	Transact(grpc.BidiStreamingServer[TransactRequest, TransactResponse]) error
+	// Agent answers one message of the Model Context Protocol, as POST /mcp does.
+	Agent(context.Context, *AgentRequest) (*AgentResponse, error)
 	mustEmbedUnimplementedGraphServiceServer()
 }
 
@@ -272,6 +287,9 @@ func (UnimplementedGraphServiceServer) GetEdges(*GetEdgesRequest, grpc.ServerStr
 }
 func (UnimplementedGraphServiceServer) Transact(grpc.BidiStreamingServer[TransactRequest, TransactResponse]) error {
 	return status.Error(codes.Unimplemented, "method Transact not implemented")
+}
+func (UnimplementedGraphServiceServer) Agent(context.Context, *AgentRequest) (*AgentResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Agent not implemented")
 }
 func (UnimplementedGraphServiceServer) mustEmbedUnimplementedGraphServiceServer() {}
 func (UnimplementedGraphServiceServer) testEmbeddedByValue()                      {}
@@ -378,13 +396,36 @@ func _GraphService_Transact_Handler(srv interface{}, stream grpc.ServerStream) e
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type GraphService_TransactServer = grpc.BidiStreamingServer[TransactRequest, TransactResponse]
 
+func _GraphService_Agent_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AgentRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(GraphServiceServer).Agent(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: GraphService_Agent_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(GraphServiceServer).Agent(ctx, req.(*AgentRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // GraphService_ServiceDesc is the grpc.ServiceDesc for GraphService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
 var GraphService_ServiceDesc = grpc.ServiceDesc{
 	ServiceName: "hopgate.v1.GraphService",
 	HandlerType: (*GraphServiceServer)(nil),
-	Methods:     []grpc.MethodDesc{},
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "Agent",
+			Handler:    _GraphService_Agent_Handler,
+		},
+	},
 	Streams: []grpc.StreamDesc{
 		{
 			StreamName:    "Query",
