@@ -29,6 +29,7 @@ internal/version
 internal/flame
 internal/graph/temporal
 internal/graph
+internal/definition
 internal/rules
 internal/graph/notation
 internal/graph/spatial

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/hopgate/hopgate/internal/definition"
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/rules"
 )
 
 // names assigns numbers to names, from 1.
@@ -47,7 +47,7 @@ type catalog struct {
 	sets                 [][]graph.LabelID // label set i+1
 	indexes              []graph.Index
 	nextIndex            graph.IndexID
-	rules                []rules.Rule
+	definitions          *definition.Set
 	version              uint64
 }
 
@@ -123,22 +123,21 @@ func (c *catalog) Indexes() []graph.Index {
 	return c.indexes
 }
 
-func (c *catalog) Rules() []rules.Rule {
+func (c *catalog) Definitions() *definition.Set {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.rules
+	return c.definitions
 }
 
-func (c *catalog) ChangeRules(_ context.Context, add, remove []rules.Rule) error {
+func (c *catalog) Define(_ context.Context, change definition.Change) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	next, changed, err := rules.Change(c.rules, add, remove)
-	if err != nil || !changed {
-		return err
+	next, _, err := c.definitions.Apply(change)
+	if next != c.definitions {
+		c.definitions = next
+		c.version++
 	}
-	c.rules = next
-	c.version++
-	return nil
+	return err
 }
 
 func (c *catalog) Version() uint64 {

@@ -15,8 +15,8 @@ func (e commands) changeRules(ctx context.Context, g shard.Graph, c *cypher.Chan
 	if err != nil {
 		return err
 	}
-	before := g.Rules()
-	if err := g.ChangeRules(ctx, add, remove); err != nil {
+	before := rules.Of(g.Definitions())
+	if err := shard.ChangeRules(ctx, g, add, remove); err != nil {
 		return err
 	}
 	_, err = res.changed().rules(before, add, remove)

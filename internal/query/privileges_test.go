@@ -43,8 +43,8 @@ func TestRulesOfGraphs(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		"['match', '*', 'writer', 'ann']", "['write', '*', 'writer', 'ann']", "['match', 'other', 'admin', 'ann']", "['write', 'other', 'admin', 'ann']",
-		"['database_actions', 'other', 'admin', 'ann']", "['traverse', 'other', 'app', 'ann']", "['traverse', 'other', 'app', 'ann']",
-		"['traverse', 'other', 'PUBLIC', 'ann']", "['traverse', 'other', 'PUBLIC', 'ann']",
+		"['database_actions', 'other', 'admin', 'ann']", "['traverse', 'other', 'PUBLIC', 'ann']", "['traverse', 'other', 'app', 'ann']",
+		"['traverse', 'other', 'PUBLIC', 'ann']", "['traverse', 'other', 'app', 'ann']",
 	}, rows)
 	id.GraphRoles = map[string][]string{"other": {"nurse"}}
 	rows, err = run("other", "SHOW ROLES")

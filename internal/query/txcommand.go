@@ -34,7 +34,7 @@ type boundCommand struct {
 // add checks a command and counts its changes in res.
 func (s *schemaChange) add(e *Engine, g shard.Graph, p *prepared, params map[string]graph.Value, res *Result) error {
 	if s.commands == nil {
-		s.indexes, s.rules, s.graphs = slices.Clone(g.Indexes()), g.Rules(), map[string]bool{}
+		s.indexes, s.rules, s.graphs = slices.Clone(g.Indexes()), rules.Of(g.Definitions()), map[string]bool{}
 	}
 	switch c := p.command.(type) {
 	case *cypher.CreateIndex:
@@ -124,7 +124,7 @@ func (s *schemaChange) run(ctx context.Context, e *Engine, g shard.Graph, q *Run
 	for i, c := range s.commands {
 		var err error
 		if c.changesRules() {
-			err = g.ChangeRules(ctx, c.add, c.remove)
+			err = shard.ChangeRules(ctx, g, c.add, c.remove)
 		} else {
 			err = commands{e}.command(ctx, g, c.p, c.params, &Result{e: e, q: q})
 		}

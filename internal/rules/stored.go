@@ -1,38 +1,52 @@
 package rules
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/hopgate/hopgate/internal/definition"
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Encode returns the stored form of rules: a JSON array.
-func Encode(all []Rule) ([]byte, error) { return json.Marshal(all) }
+// stored is the kind of the definitions that are rules. The name of each is its key, which has all of it.
+var stored = definition.Register("rule", func(key string, _ []byte) (Rule, error) { return decode(key) })
 
-// Decode returns the rules of their stored form. A rule with something that it does not know, of a newer version perhaps, is an error,
-// since without it the rules may permit more than they should.
-func Decode(stored []byte) ([]Rule, error) {
-	var texts []json.RawMessage
-	if err := json.Unmarshal(stored, &texts); err != nil {
-		return nil, err
-	}
-	all := make([]Rule, len(texts))
-	for i, text := range texts {
-		d := json.NewDecoder(bytes.NewReader(text))
-		d.DisallowUnknownFields()
-		err := d.Decode(&all[i])
-		if err == nil {
-			err = all[i].check()
+// Of returns the rules among the definitions of a graph; they must not be changed. It is the same slice until one of them changes.
+func Of(s *definition.Set) []Rule { return stored.All(s) }
+
+// Changed returns the change of a graph's definitions that adds and removes rules. It changes nothing for a rule to add that there is, or one
+// to remove that there is not; rules are equal if their keys are. A malformed rule to add is graph.KindInvalid.
+func Changed(add, remove []Rule) (c definition.Change, err error) {
+	for i := range add {
+		if err := add[i].checkAdd(i); err != nil {
+			return c, err
 		}
-		if err != nil {
-			return nil, fmt.Errorf("rule %d, %s: %w", i+1, text, err)
-		}
+		c.Put = append(c.Put, stored.Record(add[i].Key(), nil))
 	}
-	return all, nil
+	for i := range remove {
+		c.Drop = append(c.Drop, stored.Ref(remove[i].Key()))
+	}
+	return c, nil
+}
+
+// decode returns the rule of a key. One with something that it does not know, of a newer version perhaps, is an error, since without
+// it the rules may permit more than they should.
+func decode(key string) (r Rule, err error) {
+	d := json.NewDecoder(strings.NewReader(key))
+	d.DisallowUnknownFields()
+	if err = d.Decode(&r); err == nil {
+		err = r.check()
+	}
+	if err == nil && d.More() {
+		err = errors.New("more than one value")
+	}
+	if err != nil {
+		return Rule{}, fmt.Errorf("rule %s: %w", key, err)
+	}
+	return r, nil
 }
 
 // Change returns rules with those of add and without those of remove, and whether they differ from before; rules are equal if their keys
@@ -49,8 +63,8 @@ func Change(all, add, remove []Rule) (next []Rule, changed bool, err error) {
 		keys[next[i].Key()] = true
 	}
 	for i := range add {
-		if err := add[i].check(); err != nil {
-			return nil, false, graph.RequestError(graph.KindInvalid, "InvalidRule", "rule %d: %v", i+1, err)
+		if err := add[i].checkAdd(i); err != nil {
+			return nil, false, err
 		}
 		if key := add[i].Key(); !keys[key] {
 			keys[key], changed = true, true
@@ -58,6 +72,14 @@ func Change(all, add, remove []Rule) (next []Rule, changed bool, err error) {
 		}
 	}
 	return next, changed, nil
+}
+
+// checkAdd returns why rule i of those to add is malformed, or nil.
+func (r *Rule) checkAdd(i int) error {
+	if err := r.check(); err != nil {
+		return graph.RequestError(graph.KindInvalid, "InvalidRule", "rule %d: %v", i+1, err)
+	}
+	return nil
 }
 
 // check returns why a rule is malformed, or nil.

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hopgate/hopgate/internal/definition"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/vector"
-	"github.com/hopgate/hopgate/internal/rules"
 )
 
 // Complete makes a Tx that only reads of a Reader and the Indexes beside it, or nil. Its other requests are composed of theirs, and the
@@ -432,19 +432,17 @@ func (g *readOnlyGraph) BeginStale(ctx context.Context, _ time.Duration) (Tx, er
 	return g.begin(ctx)
 }
 
-func (*readOnlyGraph) CreateIndex(context.Context, graph.Index) error { return errReadOnly() }
-func (*readOnlyGraph) IndexProgress(graph.IndexID) float64            { return 1 }
-func (*readOnlyGraph) DropIndex(context.Context, string) error        { return errReadOnly() }
-func (*readOnlyGraph) SetTTL(context.Context, graph.TTL) error        { return errReadOnly() }
-func (*readOnlyGraph) DropTTL(context.Context, string, string) error  { return errReadOnly() }
-func (*readOnlyGraph) TTLs() []graph.TTL                              { return nil }
-func (*readOnlyGraph) Rules() []rules.Rule                            { return nil }
-func (*readOnlyGraph) Load(context.Context, *Load) error              { return errReadOnly() }
-func (*readOnlyGraph) ChangeRules(context.Context, []rules.Rule, []rules.Rule) error {
-	return errReadOnly()
-}
-func (g *readOnlyGraph) Size() uint64        { return g.size() }
-func (*readOnlyGraph) Features() *FeatureSet { return &readOnly }
+func (*readOnlyGraph) CreateIndex(context.Context, graph.Index) error  { return errReadOnly() }
+func (*readOnlyGraph) IndexProgress(graph.IndexID) float64             { return 1 }
+func (*readOnlyGraph) DropIndex(context.Context, string) error         { return errReadOnly() }
+func (*readOnlyGraph) SetTTL(context.Context, graph.TTL) error         { return errReadOnly() }
+func (*readOnlyGraph) DropTTL(context.Context, string, string) error   { return errReadOnly() }
+func (*readOnlyGraph) TTLs() []graph.TTL                               { return nil }
+func (*readOnlyGraph) Definitions() *definition.Set                    { return nil }
+func (*readOnlyGraph) Load(context.Context, *Load) error               { return errReadOnly() }
+func (*readOnlyGraph) Define(context.Context, definition.Change) error { return errReadOnly() }
+func (g *readOnlyGraph) Size() uint64                                  { return g.size() }
+func (*readOnlyGraph) Features() *FeatureSet                           { return &readOnly }
 func (*readOnlyGraph) LoadState(context.Context, string) (uint64, []byte, error) {
 	return 0, nil, nil
 }

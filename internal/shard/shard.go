@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hopgate/hopgate/internal/definition"
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/rules"
 )
 
 // Graph is one graph, whatever the number of its shards and wherever they are. It is safe for concurrent use.
@@ -34,13 +34,12 @@ type Graph interface {
 	DropTTL(ctx context.Context, label, typ string) error
 	// TTLs returns the labels and edge types with a TTL.
 	TTLs() []graph.TTL
-	// Rules returns the access rules of the graph; they must not be changed. Those that it returns after Begin are at least as new as the
+	// Definitions returns what users have defined, such as access rules. Those that it returns after Begin are at least as new as the
 	// transaction, if its Check, where it has one, returns nil.
-	Rules() []rules.Rule
-	// ChangeRules adds and removes rules, all or none. It changes nothing for a rule to add that there is, or one to remove that there
-	// is not; rules are equal if their keys are. A transaction that begins after it has returned has the new rules, through whichever
-	// process; one of BeginStale may miss the first rules of a graph.
-	ChangeRules(ctx context.Context, add, remove []rules.Rule) error
+	Definitions() *definition.Set
+	// Define changes the definitions, all or none. A transaction that begins after it has returned has the new ones, through whichever
+	// process; one of BeginStale may have former ones, of rules only none.
+	Define(ctx context.Context, c definition.Change) error
 	// Load applies one load batch; see Load.
 	Load(ctx context.Context, l *Load) error
 	// LoadState returns the Seq of the last batch applied for a stream and its Mark, followed by the batch's refused rows in the form

@@ -14,8 +14,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/hopgate/hopgate/internal/definition"
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/rules"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/kv"
@@ -40,7 +40,7 @@ type catalog struct {
 	present map[presence]struct{}
 	indexes []graph.Index
 	ttls    []graph.Index // those with a TTL
-	rules   []rules.Rule
+	defined *definition.Set
 	dropped []graph.IndexID // some of their entries may not be deleted yet
 	version uint64
 	nextIx  uint32
@@ -63,7 +63,6 @@ const (
 	nameProp
 	nameSet
 	nameNextIndex
-	nameRules // of number 0; absent without rules
 )
 
 func nameKey(kind byte, id uint32) []byte {
@@ -81,7 +80,7 @@ func OpenCatalog(first *Shard) (*Catalog, error) {
 	}
 	db := first.graph.Live()
 	err := kv.Scan(db, keys.Name, func(k, v []byte) error {
-		if len(k) != 6 || k[1] > nameRules {
+		if len(k) != 6 || k[1] > nameNextIndex {
 			return kv.Corrupt("name", k, codec.ErrRecord)
 		}
 		id := binary.BigEndian.Uint32(k[2:])
@@ -92,12 +91,6 @@ func OpenCatalog(first *Shard) (*Catalog, error) {
 				return kv.Corrupt("name", k, codec.ErrRecord)
 			}
 			st.nextIx = uint32(n)
-		case nameRules:
-			all, err := rules.Decode(v)
-			if err != nil {
-				return kv.Corrupt("access rules", k, err)
-			}
-			st.rules = all
 		case nameSet:
 			if int(id) != len(st.labels) || len(v)%4 != 0 {
 				return kv.Corrupt("label set", k, codec.ErrRecord)
@@ -145,6 +138,9 @@ func OpenCatalog(first *Shard) (*Catalog, error) {
 		return nil
 	})
 	if err != nil {
+		return nil, err
+	}
+	if st.defined, err = readDefinitions(db); err != nil {
 		return nil, err
 	}
 	c := &Catalog{shard: first}
@@ -213,26 +209,6 @@ func (c *Catalog) Indexes() []graph.Index { return c.state.Load().indexes }
 
 // Expiries returns the orders in which vertices and edges with a TTL expire; it must not be changed.
 func (c *Catalog) Expiries() []graph.Index { return c.state.Load().ttls }
-
-// Rules returns the access rules; they must not be changed.
-func (c *Catalog) Rules() []rules.Rule { return c.state.Load().rules }
-
-// ChangeRules adds and removes access rules; see rules.Change.
-func (c *Catalog) ChangeRules(add, remove []rules.Rule) error {
-	return c.change(func(st *catalog, b *pebble.Batch) error {
-		next, changed, err := rules.Change(st.rules, add, remove)
-		if err != nil || !changed {
-			return err
-		}
-		st.version++
-		st.rules = next
-		if len(next) == 0 {
-			return b.Delete(nameKey(nameRules, 0), nil)
-		}
-		record, err := rules.Encode(next)
-		return errors.Join(err, b.Set(nameKey(nameRules, 0), record, nil))
-	})
-}
 
 // Version implements graph.Catalog.
 func (c *Catalog) Version() uint64 { return c.state.Load().version }

@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
 
+	_ "github.com/hopgate/hopgate/internal/rules" // the kind of the rule
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/kv"
 )
@@ -50,9 +51,9 @@ func TestUnknownRule(t *testing.T) {
 	s, err := CreateShard(o, nil, "data/0", 0, 1)
 	require.NoError(t, err)
 	require.NoError(t, s.put(func(b *pebble.Batch) error {
-		return b.Set(nameKey(nameRules, 0), []byte(`[{"effect":"GRANT","action":"FLY","role":"a"}]`), nil)
+		return b.Set(definitionKey("rule", `{"effect":"GRANT","action":"FLY","role":"a"}`), nil, nil)
 	}))
 	_, err = OpenCatalog(s)
-	require.ErrorContains(t, err, `rule 1, {"effect":"GRANT","action":"FLY","role":"a"}: the action "FLY" is not known`)
+	require.ErrorContains(t, err, `rule {"effect":"GRANT","action":"FLY","role":"a"}: the action "FLY" is not known`)
 	require.NoError(t, s.Close())
 }

@@ -58,7 +58,7 @@ func (r *Registry) asked(ctx context.Context, c *exec.Call) (out []rules.Rule, e
 	if err != nil {
 		return nil, err
 	}
-	for _, rule := range c.Graph.Rules() {
+	for _, rule := range rules.Of(c.Graph.Definitions()) {
 		if has(rule.Role) {
 			out = append(out, rule)
 		}

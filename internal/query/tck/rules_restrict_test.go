@@ -12,6 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/oracle"
 	"github.com/hopgate/hopgate/internal/query"
 	accessrules "github.com/hopgate/hopgate/internal/rules"
+	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/restricted"
 )
 
@@ -65,7 +66,7 @@ func (e *engine) rule(deletes bool) error {
 		of(accessrules.Deny, accessrules.Traverse, accessrules.Rule{Where: hidden})
 		of(accessrules.Deny, accessrules.Read, accessrules.Rule{Props: []string{"hidden", "veil"}})
 	}
-	if err := e.g.ChangeRules(context.Background(), all, nil); err != nil {
+	if err := shard.ChangeRules(context.Background(), e.g, all, nil); err != nil {
 		return err
 	}
 	e.ctx = access.WithIdentity(context.Background(), &access.Identity{Name: "ann", Roles: []string{"clerk"}, Claims: map[string]graph.Value{"yes": graph.BoolValue(true)}})

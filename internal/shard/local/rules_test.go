@@ -19,7 +19,7 @@ func granting(role string) rules.Rule {
 
 // roles returns the roles of a graph's rules.
 func roles(g shard.Graph) (out []string) {
-	for _, r := range g.Rules() {
+	for _, r := range rules.Of(g.Definitions()) {
 		out = append(out, r.Role)
 	}
 	return out
@@ -33,20 +33,20 @@ func TestRules(t *testing.T) {
 	require.NoError(t, err)
 	g, err := s.Graph(DefaultGraph)
 	require.NoError(t, err)
-	require.Empty(t, g.Rules())
-	require.NoError(t, g.ChangeRules(ctx, []rules.Rule{granting("a"), granting("b"), granting("a")}, nil))
+	require.Empty(t, rules.Of(g.Definitions()))
+	require.NoError(t, shard.ChangeRules(ctx, g, []rules.Rule{granting("a"), granting("b"), granting("a")}, nil))
 	require.Equal(t, []string{"a", "b"}, roles(g))
 	version := g.Version()
-	require.NoError(t, g.ChangeRules(ctx, []rules.Rule{granting("a")}, []rules.Rule{granting("x")}))
+	require.NoError(t, shard.ChangeRules(ctx, g, []rules.Rule{granting("a")}, []rules.Rule{granting("x")}))
 	require.Equal(t, version, g.Version(), "nothing has changed")
-	require.Error(t, g.ChangeRules(ctx, []rules.Rule{granting("c"), {Role: "d"}}, []rules.Rule{granting("a")}))
+	require.Error(t, shard.ChangeRules(ctx, g, []rules.Rule{granting("c"), {Role: "d"}}, []rules.Rule{granting("a")}))
 	require.Equal(t, []string{"a", "b"}, roles(g))
 	c, err := s.Checkpoint(ctx, nil)
 	require.NoError(t, err)
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
-			if err := g.ChangeRules(ctx, []rules.Rule{granting(strconv.Itoa(i))}, []rules.Rule{granting("a")}); err != nil {
+			if err := shard.ChangeRules(ctx, g, []rules.Rule{granting(strconv.Itoa(i))}, []rules.Rule{granting("a")}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -65,9 +65,9 @@ func TestRules(t *testing.T) {
 		require.NoError(t, err)
 		g, err := s.Graph(DefaultGraph)
 		require.NoError(t, err)
-		require.Len(t, g.Rules(), want)
-		require.NoError(t, g.ChangeRules(ctx, nil, g.Rules()))
-		require.Empty(t, g.Rules())
+		require.Len(t, rules.Of(g.Definitions()), want)
+		require.NoError(t, shard.ChangeRules(ctx, g, nil, rules.Of(g.Definitions())))
+		require.Empty(t, rules.Of(g.Definitions()))
 		checkClean(t, s, DefaultGraph)
 		require.NoError(t, s.Close())
 	}

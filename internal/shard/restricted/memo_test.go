@@ -95,7 +95,7 @@ func newLab(t *testing.T, seed uint64) *lab {
 	}
 	require.NoError(t, tx.Commit(context.Background()))
 	own := &rules.Condition{Op: rules.Equal, Prop: "tenant", With: &rules.Operand{Claim: "tenant"}}
-	require.NoError(t, l.g.ChangeRules(context.Background(), []rules.Rule{
+	require.NoError(t, shard.ChangeRules(context.Background(), l.g, []rules.Rule{
 		all(rules.Grant, rules.Match, false, own, "A"), all(rules.Grant, rules.Match, false, nil, "B"), all(rules.Grant, rules.Match, true, nil),
 		all(rules.Grant, rules.Write, false, nil), all(rules.Grant, rules.Write, true, nil),
 	}, nil))
@@ -259,6 +259,6 @@ func TestRemembered(t *testing.T) {
 	}
 	require.NotSame(t, second, memoOf(l.ctx))
 	third := memoOf(l.ctx)
-	require.NoError(t, l.g.ChangeRules(context.Background(), []rules.Rule{all(rules.Deny, rules.Traverse, false, nil, "B")}, nil))
+	require.NoError(t, shard.ChangeRules(context.Background(), l.g, []rules.Rule{all(rules.Deny, rules.Traverse, false, nil, "B")}, nil))
 	require.NotSame(t, third, memoOf(l.ctx), "a rule has changed")
 }

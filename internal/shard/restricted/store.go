@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/definition"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/rules"
 	"github.com/hopgate/hopgate/internal/shard"
@@ -87,7 +88,7 @@ func (g *Graph) scope(ctx context.Context) *scope {
 
 // rules returns what is kept for the graph's present rules.
 func (g *Graph) rules() *ruled {
-	all := g.Rules()
+	all := rules.Of(g.Definitions())
 	if r := g.ruled.Load(); r.of(all) {
 		return r
 	}
@@ -196,12 +197,12 @@ func (g *Graph) Load(ctx context.Context, l *shard.Load) error {
 	return g.Graph.Load(ctx, l)
 }
 
-// ChangeRules implements shard.Graph.
-func (g *Graph) ChangeRules(ctx context.Context, add, remove []rules.Rule) error {
-	if err := g.whole(ctx, "changing rules"); err != nil {
+// Define implements shard.Graph.
+func (g *Graph) Define(ctx context.Context, c definition.Change) error {
+	if err := g.whole(ctx, "changing definitions, such as rules"); err != nil {
 		return err
 	}
-	return g.Graph.ChangeRules(ctx, add, remove)
+	return g.Graph.Define(ctx, c)
 }
 
 // View is a graph as callers with the same roles see it. It names only what they may know of, and its transactions need a caller.

@@ -246,7 +246,7 @@ func (w *Model) Step() {
 		if w.Reopen != nil {
 			w.Graph = w.Reopen()
 			w.indexes()
-			require.Equal(w.T, w.Oracle.Rules(), w.Graph.Rules())
+			require.Equal(w.T, rules.Of(w.Oracle.Definitions()), rules.Of(w.Graph.Definitions()))
 		}
 	case 2:
 		name := []string{"u", "i", "c", "e", "p"}[w.Rng.IntN(5)]
@@ -291,10 +291,10 @@ func (w *Model) changeRules(ctx context.Context) {
 		}
 	}
 	before := w.Graph.Version()
-	had := w.Graph.Rules()
-	w.same(w.Graph.ChangeRules(ctx, add, remove), w.Oracle.ChangeRules(ctx, add, remove))
-	require.Equal(w.T, w.Oracle.Rules(), w.Graph.Rules())
-	if !slices.EqualFunc(had, w.Graph.Rules(), func(a, b rules.Rule) bool { return a.Key() == b.Key() }) {
+	had := rules.Of(w.Graph.Definitions())
+	w.same(shard.ChangeRules(ctx, w.Graph, add, remove), shard.ChangeRules(ctx, w.Oracle, add, remove))
+	require.Equal(w.T, rules.Of(w.Oracle.Definitions()), rules.Of(w.Graph.Definitions()))
+	if !slices.EqualFunc(had, rules.Of(w.Graph.Definitions()), func(a, b rules.Rule) bool { return a.Key() == b.Key() }) {
 		require.Greater(w.T, w.Graph.Version(), before)
 	}
 }

@@ -27,6 +27,7 @@ const (
 	Degree     Space = 0x0b // degree histograms
 	Outcome    Space = 0x0c // the ids of recent commits
 	Written    Space = 0x0d // the vertices that a bulk load has written
+	Definition Space = 0x0e // catalog: what users define beside the data
 	Adjacency  Space = 0x10 // packed edge lists
 	DeltaEdge  Space = 0x11 // edges written since their list was packed
 	DeltaGroup Space = 0x12 // edges of many lists that one commit appended

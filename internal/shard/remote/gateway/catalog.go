@@ -2,8 +2,8 @@ package gateway
 
 import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
+	"github.com/hopgate/hopgate/internal/definition"
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/rules"
 	"github.com/hopgate/hopgate/internal/shard/remote/wire"
 )
 
@@ -15,7 +15,7 @@ type catalog struct {
 	present [][]graph.PropID
 	indexes []graph.Index
 	ttls    []graph.TTL
-	rules   []rules.Rule
+	defined *definition.Set
 	version uint64
 }
 
@@ -44,8 +44,9 @@ func (n *names) name(id uint32) string {
 	return n.all[id-1]
 }
 
-// newCatalog decodes a catalog. It fails if it cannot read an access rule, as of a leader of a newer version.
-func newCatalog(c *pb.Catalog) (*catalog, error) {
+// newCatalog decodes a catalog. It fails if it cannot read a definition, as of a leader of a newer version. What is decoded of definitions is
+// shared with a former catalog, which may be nil.
+func newCatalog(c *pb.Catalog, old *catalog) (*catalog, error) {
 	out := &catalog{
 		state: c.GetState(), names: [3]names{newNames(c.GetLabels()), newNames(c.GetTypes()), newNames(c.GetProps())},
 		labels: make([][]graph.LabelID, 2), present: make([][]graph.PropID, 1),
@@ -63,9 +64,15 @@ func newCatalog(c *pb.Catalog) (*catalog, error) {
 	for _, t := range c.GetTtls() {
 		out.ttls = append(out.ttls, wire.DecodeTTL(t))
 	}
+	var share *definition.Set
+	if old != nil {
+		share = old.defined
+	}
 	var err error
-	out.rules, err = wire.DecodeRules(c.GetRules())
-	return out, err
+	if out.defined, err = definition.New(c.GetDefinitionsVersion(), wire.DecodeDefinitions(c.GetDefinitions()), share); err != nil {
+		return nil, graph.InternalError("definitions of another process cannot be read, which has perhaps a newer version", err)
+	}
+	return out, nil
 }
 
 // propsOf returns the properties that vertices of a label set may have, in ascending order.

@@ -10,9 +10,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
+	"github.com/hopgate/hopgate/internal/definition"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/rpc"
-	"github.com/hopgate/hopgate/internal/rules"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/remote/peers"
 	"github.com/hopgate/hopgate/internal/shard/remote/wire"
@@ -58,7 +58,7 @@ func (g *Graph) learn(c *pb.Catalog, seen *catalog) (fresh bool, err error) {
 	if c.GetId() != g.id {
 		return false, nil
 	}
-	next, err := newCatalog(c)
+	next, err := newCatalog(c, g.state.Load())
 	if err != nil {
 		return false, err
 	}
@@ -114,21 +114,17 @@ func alter[Q, A any](ctx context.Context, g *Graph, soon bool, call func(context
 	return err
 }
 
-// Rules implements shard.Graph.
-func (g *Graph) Rules() []rules.Rule { return g.state.Load().rules }
+// Definitions implements shard.Graph.
+func (g *Graph) Definitions() *definition.Set { return g.state.Load().defined }
 
-// ChangeRules implements shard.Graph.
-func (g *Graph) ChangeRules(ctx context.Context, add, remove []rules.Rule) error {
+// Define implements shard.Graph. The call may be repeated: a change that has been applied changes nothing.
+func (g *Graph) Define(ctx context.Context, c definition.Change) error {
 	seen := g.state.Load()
-	r := &pb.ChangeRulesRequest{Graph: g.name, Known: seen.state}
-	var err error
-	if r.Add, err = rules.Encode(add); err != nil {
-		return err
+	r := &pb.DefineRequest{Graph: g.name, Version: c.If, Put: wire.EncodeDefinitions(c.Put), Known: seen.state}
+	for _, d := range c.Drop {
+		r.Drop = append(r.Drop, &pb.Definition{Kind: d.Kind, Name: d.Name})
 	}
-	if r.Remove, err = rules.Encode(remove); err != nil {
-		return err
-	}
-	a, err := peers.Call(ctx, leaderName, g.s.lead.ChangeRules, r)
+	a, err := peers.Call(ctx, leaderName, g.s.lead.Define, r)
 	if err == nil {
 		_, err = g.learn(a.GetCatalog(), seen)
 	}

@@ -17,6 +17,7 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/rpc"
+	"github.com/hopgate/hopgate/internal/rules"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/remote/peers"
 	"github.com/hopgate/hopgate/internal/shard/remote/wire"
@@ -46,7 +47,7 @@ type Tx struct {
 
 // BeginStale implements shard.Graph. A graph with access rules has no stale transactions, since they would follow stale rules.
 func (g *Graph) BeginStale(ctx context.Context, within time.Duration) (shard.Tx, error) {
-	if len(g.Rules()) == 0 {
+	if len(rules.Of(g.Definitions())) == 0 {
 		if l := g.borrowStale(within); l != nil {
 			return &Tx{g: g, mode: shard.Read, l: l, counts: l.counts}, nil
 		}

@@ -10,9 +10,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
+	"github.com/hopgate/hopgate/internal/definition"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/rpc"
-	"github.com/hopgate/hopgate/internal/rules"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
 	"github.com/hopgate/hopgate/internal/shard/remote/wire"
@@ -485,20 +485,16 @@ func (s *leadService) DropTTL(ctx context.Context, r *pb.DropTTLRequest) (*pb.Dr
 	})
 }
 
-func (s *leadService) ChangeRules(ctx context.Context, r *pb.ChangeRulesRequest) (*pb.ChangeRulesResponse, error) {
-	return withGraph(ctx, s, r.GetGraph(), true, func(l *Leader, g *local.Graph) (*pb.ChangeRulesResponse, error) {
-		add, err := wire.DecodeRules(r.GetAdd())
-		if err != nil {
+func (s *leadService) Define(ctx context.Context, r *pb.DefineRequest) (*pb.DefineResponse, error) {
+	return withGraph(ctx, s, r.GetGraph(), true, func(l *Leader, g *local.Graph) (*pb.DefineResponse, error) {
+		c := definition.Change{If: r.GetVersion(), Put: wire.DecodeDefinitions(r.GetPut())}
+		for _, d := range r.GetDrop() {
+			c.Drop = append(c.Drop, definition.Ref{Kind: d.GetKind(), Name: d.GetName()})
+		}
+		if err := g.Define(ctx, c); err != nil {
 			return nil, err
 		}
-		remove, err := wire.DecodeRules(r.GetRemove())
-		if err != nil {
-			return nil, err
-		}
-		if err := g.ChangeRules(ctx, add, remove); err != nil {
-			return nil, err
-		}
-		return &pb.ChangeRulesResponse{Catalog: l.catalog(g, r.GetKnown())}, nil
+		return &pb.DefineResponse{Catalog: l.catalog(g, r.GetKnown())}, nil
 	})
 }
 
@@ -551,11 +547,7 @@ func encodeCatalog(g *local.Graph, state *pb.State) *pb.Catalog {
 	for _, t := range g.TTLs() {
 		c.Ttls = append(c.Ttls, wire.EncodeTTL(t))
 	}
-	if all := g.Rules(); len(all) > 0 {
-		var err error
-		if c.Rules, err = rules.Encode(all); err != nil {
-			panic(err) // they have been stored in this form
-		}
-	}
+	defined := g.Definitions()
+	c.Definitions, c.DefinitionsVersion = wire.EncodeDefinitions(defined.Records()), defined.Version()
 	return c
 }

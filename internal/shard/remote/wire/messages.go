@@ -4,8 +4,8 @@ import (
 	"time"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
+	"github.com/hopgate/hopgate/internal/definition"
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/rules"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/keys"
@@ -21,16 +21,22 @@ func DecodeTTL(t *pb.TTL) graph.TTL {
 	return graph.TTL{Label: t.GetLabel(), Type: t.GetType(), After: time.Duration(t.GetAfterNanos()), Property: t.GetProperty()}
 }
 
-// DecodeRules decodes access rules; none are none.
-func DecodeRules(b []byte) ([]rules.Rule, error) {
-	if len(b) == 0 {
-		return nil, nil
+// EncodeDefinitions encodes definitions.
+func EncodeDefinitions(all []definition.Record) []*pb.Definition {
+	out := make([]*pb.Definition, len(all))
+	for i, r := range all {
+		out[i] = &pb.Definition{Kind: r.Kind, Name: r.Name, Value: r.Value}
 	}
-	all, err := rules.Decode(b)
-	if err != nil {
-		return nil, graph.InternalError("access rules of another process cannot be read, which has perhaps a newer version", err)
+	return out
+}
+
+// DecodeDefinitions decodes definitions.
+func DecodeDefinitions(all []*pb.Definition) []definition.Record {
+	out := make([]definition.Record, len(all))
+	for i, r := range all {
+		out[i] = definition.Record{Kind: r.GetKind(), Name: r.GetName(), Value: r.GetValue()}
 	}
-	return all, nil
+	return out
 }
 
 // EncodeIndex encodes the definition of an index.

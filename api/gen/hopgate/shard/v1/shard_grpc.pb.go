@@ -990,7 +990,7 @@ const (
 	LeadService_IndexProgress_FullMethodName = "/hopgate.shard.v1.LeadService/IndexProgress"
 	LeadService_SetTTL_FullMethodName        = "/hopgate.shard.v1.LeadService/SetTTL"
 	LeadService_DropTTL_FullMethodName       = "/hopgate.shard.v1.LeadService/DropTTL"
-	LeadService_ChangeRules_FullMethodName   = "/hopgate.shard.v1.LeadService/ChangeRules"
+	LeadService_Define_FullMethodName        = "/hopgate.shard.v1.LeadService/Define"
 )
 
 // LeadServiceClient is the client API for LeadService service.
@@ -1022,8 +1022,8 @@ type LeadServiceClient interface {
 	IndexProgress(ctx context.Context, in *IndexProgressRequest, opts ...grpc.CallOption) (*IndexProgressResponse, error)
 	SetTTL(ctx context.Context, in *SetTTLRequest, opts ...grpc.CallOption) (*SetTTLResponse, error)
 	DropTTL(ctx context.Context, in *DropTTLRequest, opts ...grpc.CallOption) (*DropTTLResponse, error)
-	// ChangeRules adds and removes access rules.
-	ChangeRules(ctx context.Context, in *ChangeRulesRequest, opts ...grpc.CallOption) (*ChangeRulesResponse, error)
+	// Define changes what users have defined in the graph, such as access rules.
+	Define(ctx context.Context, in *DefineRequest, opts ...grpc.CallOption) (*DefineResponse, error)
 }
 
 type leadServiceClient struct {
@@ -1223,10 +1223,10 @@ func (c *leadServiceClient) DropTTL(ctx context.Context, in *DropTTLRequest, opt
 	return out, nil
 }
 
-func (c *leadServiceClient) ChangeRules(ctx context.Context, in *ChangeRulesRequest, opts ...grpc.CallOption) (*ChangeRulesResponse, error) {
+func (c *leadServiceClient) Define(ctx context.Context, in *DefineRequest, opts ...grpc.CallOption) (*DefineResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(ChangeRulesResponse)
-	err := c.cc.Invoke(ctx, LeadService_ChangeRules_FullMethodName, in, out, cOpts...)
+	out := new(DefineResponse)
+	err := c.cc.Invoke(ctx, LeadService_Define_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -1262,8 +1262,8 @@ type LeadServiceServer interface {
 	IndexProgress(context.Context, *IndexProgressRequest) (*IndexProgressResponse, error)
 	SetTTL(context.Context, *SetTTLRequest) (*SetTTLResponse, error)
 	DropTTL(context.Context, *DropTTLRequest) (*DropTTLResponse, error)
-	// ChangeRules adds and removes access rules.
-	ChangeRules(context.Context, *ChangeRulesRequest) (*ChangeRulesResponse, error)
+	// Define changes what users have defined in the graph, such as access rules.
+	Define(context.Context, *DefineRequest) (*DefineResponse, error)
 	mustEmbedUnimplementedLeadServiceServer()
 }
 
@@ -1328,8 +1328,8 @@ func (UnimplementedLeadServiceServer) SetTTL(context.Context, *SetTTLRequest) (*
 func (UnimplementedLeadServiceServer) DropTTL(context.Context, *DropTTLRequest) (*DropTTLResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DropTTL not implemented")
 }
-func (UnimplementedLeadServiceServer) ChangeRules(context.Context, *ChangeRulesRequest) (*ChangeRulesResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method ChangeRules not implemented")
+func (UnimplementedLeadServiceServer) Define(context.Context, *DefineRequest) (*DefineResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Define not implemented")
 }
 func (UnimplementedLeadServiceServer) mustEmbedUnimplementedLeadServiceServer() {}
 func (UnimplementedLeadServiceServer) testEmbeddedByValue()                     {}
@@ -1669,20 +1669,20 @@ func _LeadService_DropTTL_Handler(srv interface{}, ctx context.Context, dec func
 	return interceptor(ctx, in, info, handler)
 }
 
-func _LeadService_ChangeRules_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(ChangeRulesRequest)
+func _LeadService_Define_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DefineRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(LeadServiceServer).ChangeRules(ctx, in)
+		return srv.(LeadServiceServer).Define(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: LeadService_ChangeRules_FullMethodName,
+		FullMethod: LeadService_Define_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(LeadServiceServer).ChangeRules(ctx, req.(*ChangeRulesRequest))
+		return srv.(LeadServiceServer).Define(ctx, req.(*DefineRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -1763,8 +1763,8 @@ var LeadService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _LeadService_DropTTL_Handler,
 		},
 		{
-			MethodName: "ChangeRules",
-			Handler:    _LeadService_ChangeRules_Handler,
+			MethodName: "Define",
+			Handler:    _LeadService_Define_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{
