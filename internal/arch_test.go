@@ -31,6 +31,7 @@ internal/graph/temporal
 internal/graph
 internal/definition
 internal/rules
+internal/operation
 internal/graph/notation
 internal/graph/spatial
 internal/graph/vector

@@ -1,0 +1,185 @@
+package operation
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/definition"
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// Operation is a trusted operation. One that has been read from a graph must not be changed.
+type Operation struct {
+	// Name has letters, digits and underscores, 64 at most, and begins with no digit.
+	Name        string  `json:"-"`
+	Description string  `json:"description,omitempty"`
+	Params      []Param `json:"params,omitempty"`
+	// Roles are the custom roles that may run the operation; without any, all callers may who have the built-in role operations or a higher
+	// one, or a custom role.
+	Roles []string `json:"roles,omitempty"`
+	// Statement is the text without the comments that describe it.
+	Statement string `json:"statement"`
+	// Write says that the statement changes the graph.
+	Write    bool `json:"write,omitempty"`
+	Disabled bool `json:"disabled,omitempty"`
+	// Version grows, from 1, with each change of the operation.
+	Version uint64 `json:"version"`
+	// ID is the name by which clients of a manifest call the operation, if it is not the hash.
+	ID string `json:"id,omitempty"`
+	// Hash is the SHA-256 of Statement in hexadecimal digits.
+	Hash string `json:"-"`
+}
+
+// Param is a parameter.
+type Param struct {
+	Name        string          `json:"name"`
+	Type        Type            `json:"type"`
+	Default     json.RawMessage `json:"default,omitempty"` // JSON; empty: a call must have the parameter
+	Description string          `json:"description,omitempty"`
+
+	value graph.Value // of Default
+}
+
+// Required reports whether a call must have the parameter.
+func (p *Param) Required() bool { return len(p.Default) == 0 }
+
+// stored is the kind of the definitions that are operations.
+var stored = definition.Register("operation", func(name string, value []byte) (*Operation, error) {
+	o := &Operation{Name: name}
+	d := json.NewDecoder(bytes.NewReader(value))
+	d.DisallowUnknownFields()
+	if err := d.Decode(o); err != nil {
+		return nil, err
+	}
+	return o, o.complete()
+})
+
+// All returns the operations of a graph in order of their names; they must not be changed.
+func All(s *definition.Set) []*Operation { return stored.All(s) }
+
+// Get returns an operation by name, or nil.
+func Get(s *definition.Set, name string) *Operation {
+	o, _ := stored.Get(s, name)
+	return o
+}
+
+// ByHash returns an operation by its hash, or the id that its manifest gave it, or nil.
+func ByHash(s *definition.Set, hash string) *Operation {
+	all := stored.All(s)
+	i := slices.IndexFunc(all, func(o *Operation) bool { return o.Hash == hash || o.ID == hash && hash != "" })
+	if i < 0 {
+		return nil
+	}
+	return all[i]
+}
+
+// Put returns the change of a graph's definitions that adds operations and replaces those of their names. It changes nothing for one that is
+// as it was; another one gets the next version, and stays disabled if it was.
+func Put(s *definition.Set, all []*Operation) (c definition.Change, err error) {
+	c.If = s.Version()
+	for _, o := range all {
+		next := *o
+		next.Version = 1
+		if old := Get(s, o.Name); old != nil {
+			next.Version, next.Disabled = old.Version, old.Disabled
+			if !next.same(old) {
+				next.Version++
+			}
+		}
+		r, err := next.record()
+		if err != nil {
+			return definition.Change{}, err
+		}
+		c.Put = append(c.Put, r)
+	}
+	return c, nil
+}
+
+// Enable returns the change that enables an operation, or disables it.
+func (o *Operation) Enable(s *definition.Set, enabled bool) (c definition.Change, err error) {
+	next := *o
+	next.Disabled = !enabled
+	r, err := next.record()
+	return definition.Change{If: s.Version(), Put: []definition.Record{r}}, err
+}
+
+// Drop returns the change that drops an operation.
+func (o *Operation) Drop() definition.Change {
+	return definition.Change{Drop: []definition.Ref{stored.Ref(o.Name)}}
+}
+
+func (o *Operation) same(p *Operation) bool {
+	a, errA := o.record()
+	b, errB := p.record()
+	return errA == nil && errB == nil && bytes.Equal(a.Value, b.Value)
+}
+
+func (o *Operation) record() (definition.Record, error) {
+	if err := o.complete(); err != nil {
+		return definition.Record{}, graph.RequestError(graph.KindInvalid, "InvalidOperation", "operation %s: %v", o.Name, err)
+	}
+	value, err := json.Marshal(o)
+	if err != nil {
+		return definition.Record{}, graph.InternalError("an operation has no stored form", err)
+	}
+	return stored.Record(o.Name, value), nil
+}
+
+var nameForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
+
+// complete checks an operation and sets what follows from its fields.
+func (o *Operation) complete() error {
+	if !nameForm.MatchString(o.Name) {
+		return fmt.Errorf("the name %q must have letters, digits and underscores, 64 at most, and begin with no digit", o.Name)
+	}
+	if o.Statement == "" {
+		return errors.New("there is no statement")
+	}
+	o.Params = slices.Clone(o.Params)
+	for i := range o.Params {
+		p := &o.Params[i]
+		if !nameForm.MatchString(p.Name) || slices.ContainsFunc(o.Params[:i], func(q Param) bool { return q.Name == p.Name }) {
+			return fmt.Errorf("the parameter %q is there twice, or its name is not made of letters, digits and underscores", p.Name)
+		}
+		if err := p.complete(); err != nil {
+			return fmt.Errorf("the parameter %s: %w", p.Name, err)
+		}
+	}
+	sum := sha256.Sum256([]byte(o.Statement))
+	o.Hash = hex.EncodeToString(sum[:])
+	if o.ID == o.Hash {
+		o.ID = ""
+	}
+	return nil
+}
+
+func (p *Param) complete() error {
+	if err := p.Type.check(); err != nil {
+		return err
+	}
+	if p.Required() {
+		return nil
+	}
+	var x any
+	d := json.NewDecoder(bytes.NewReader(p.Default))
+	d.UseNumber()
+	err := d.Decode(&x)
+	if err == nil {
+		p.value, err = p.Type.fromJSON(x)
+	}
+	if err != nil {
+		return fmt.Errorf("the default %s: %w", p.Default, err)
+	}
+	return nil
+}
+
+// May reports whether a caller with custom roles may run the operation. One with the built-in role admin may run each.
+func (o *Operation) May(roles []string) bool {
+	return len(o.Roles) == 0 || slices.ContainsFunc(roles, func(r string) bool { return slices.Contains(o.Roles, r) })
+}
