@@ -202,6 +202,16 @@ func literal(v graph.Value) string {
 	return string(b)
 }
 
+// Holds reports whether the condition holds for an element with properties and a caller with claims.
+func (c *Condition) Holds(prop func(name string) graph.Value, claims map[string]graph.Value) bool {
+	props := c.Props(nil)
+	cols := make([][]graph.Value, len(props))
+	for i, name := range props {
+		cols[i] = []graph.Value{prop(name)}
+	}
+	return testOf(c, props, claims).eval(cols, 0) == yes
+}
+
 // truth is a value of three-valued logic.
 type truth int8
 

@@ -87,19 +87,23 @@ func testOf(c *Condition, props []string, claims map[string]graph.Value) *test {
 // Checks reports whether a write must leave what it changes visible to its writer.
 func (p *Policy) Checks() bool { return p.check }
 
-// about calls f with the rules about elements with some names for an action.
-func (p *Policy) about(edges bool, names []string, action Action, f func(r *resolved)) {
+// about calls f with the rules about elements with some names for an action, on a property if the action has some; "" is one that no
+// rule names.
+func (p *Policy) about(edges bool, names []string, action Action, prop string, f func(r *resolved)) {
 	for i := range p.rules {
 		r := &p.rules[i]
-		if r.Edges == edges && r.covers(action) && (len(r.Names) == 0 || slices.ContainsFunc(r.Names, func(n string) bool { return slices.Contains(names, n) })) {
+		if r.Edges == edges && r.covers(action, prop) && (len(r.Names) == 0 || slices.ContainsFunc(r.Names, func(n string) bool { return slices.Contains(names, n) })) {
 			f(r)
 		}
 	}
 }
 
-// covers reports whether a rule decides about an action: a Match of some properties grants traversing too, but denies only reading them.
-func (r *Rule) covers(action Action) bool {
+// covers reports whether a rule decides about an action, on a property if the action has some: a Match of some properties grants
+// traversing too, but denies only reading them.
+func (r *Rule) covers(action Action, prop string) bool {
 	switch {
+	case action.OfProperties() && len(r.Props) > 0 && !slices.Contains(r.Props, prop):
+		return false
 	case r.Action == action:
 		return true
 	case r.Action == Match && action == Traverse:
@@ -217,7 +221,7 @@ func (p *Policy) implied(edges bool, prop string) bool {
 		if r.Edges != edges {
 			continue
 		}
-		sees, reads := r.covers(Traverse), r.covers(Read) && (len(r.Rule.Props) == 0 || slices.Contains(r.Rule.Props, prop))
+		sees, reads := r.covers(Traverse, ""), r.covers(Read, prop)
 		switch {
 		case r.Effect == Deny && reads && !sees:
 			return false
@@ -320,9 +324,8 @@ func (e *Element) Read(p graph.PropID) *Gate {
 // Gate returns the gate of an action, on a property if the action has some.
 func (e *Element) Gate(action Action, prop string) (g Gate) {
 	denied := false
-	e.b.p.about(e.edges, e.names, action, func(r *resolved) {
+	e.b.p.about(e.edges, e.names, action, prop, func(r *resolved) {
 		switch {
-		case action.OfProperties() && len(r.Props) > 0 && !slices.Contains(r.Props, prop):
 		case r.Effect == Deny && r.where == nil:
 			denied = true
 		case r.Effect == Deny:
@@ -369,7 +372,7 @@ func (b *Bound) free(edges bool, action Action, prop string) bool {
 	granted := false
 	for i := range b.p.rules {
 		r := &b.p.rules[i]
-		if r.Edges != edges || !r.covers(action) || action.OfProperties() && len(r.Props) > 0 && !slices.Contains(r.Props, prop) {
+		if r.Edges != edges || !r.covers(action, prop) {
 			continue
 		}
 		if r.Effect == Deny {
@@ -400,17 +403,44 @@ func NamesOf(all []Rule, roles []string, base []Action) Names {
 
 // Has reports whether some vertices with labels, or edges of a type, may be visible.
 func (n Names) Has(edges bool, names ...string) bool {
-	granted, denied := false, false
-	n.p.about(edges, names, Traverse, func(r *resolved) {
-		granted, denied = granted || r.Effect == Grant, denied || r.Effect == Deny
+	_, ok := n.Where(edges, names, Traverse, "")
+	return ok
+}
+
+// Where returns the condition on which an action, on a property if it has some, may be permitted on vertices with labels or edges of a type, or
+// nil for none; ok is false where it never is. Denials with conditions are not looked at.
+func (n Names) Where(edges bool, names []string, action Action, prop string) (where *Condition, ok bool) {
+	var some []*Condition
+	open, denied := false, false
+	n.p.about(edges, names, action, prop, func(r *resolved) {
+		if open, denied = open || r.Effect == Grant && r.Where == nil, denied || r.Effect == Deny; r.Where != nil {
+			some = append(some, r.Where)
+		}
 	})
-	return granted && !denied
+	switch {
+	case open || denied || len(some) == 0:
+		return nil, open && !denied
+	case len(some) == 1:
+		return some[0], true
+	}
+	return &Condition{Op: Or, Of: some}, true
+}
+
+// Denied returns the properties that rules name and on which an action is never permitted.
+func (n Names) Denied(edges bool, name string, action Action) map[string]bool {
+	out := make(map[string]bool)
+	for _, prop := range n.p.named(edges) {
+		if _, ok := n.Where(edges, []string{name}, action, prop); !ok {
+			out[prop] = true
+		}
+	}
+	return out
 }
 
 // HasProp reports whether a property of some elements may be read.
 func (n Names) HasProp(prop string) bool {
 	return slices.ContainsFunc(n.p.rules, func(r resolved) bool {
-		return r.Effect == Grant && r.covers(Read) && (len(r.Props) == 0 || slices.Contains(r.Props, prop))
+		return r.Effect == Grant && r.covers(Read, prop)
 	})
 }
 

@@ -189,3 +189,46 @@ func TestConditions(t *testing.T) {
 		require.Equal(t, c.want, got, "%s of %v", c.c, c.v)
 	}
 }
+
+// Before its callers are known, a role is permitted what some grant permits, by the conditions of all of them.
+func TestNamesWhere(t *testing.T) {
+	mine, old := compare(Equal, "owner", claim("me")), compare(More, "age", 60)
+	n := NamesOf([]Rule{
+		{Effect: Grant, Action: Match, Names: []string{"A", "B"}, Where: mine, Role: "r"},
+		{Effect: Grant, Action: Match, Names: []string{"B"}, Where: old, Role: "r"},
+		{Effect: Deny, Action: Read, Names: []string{"A"}, Props: []string{"p"}, Role: "r"},
+		{Effect: Grant, Action: SetProperty, Names: []string{"A"}, Props: []string{"p"}, Role: "r"},
+		{Effect: Grant, Action: Delete, Names: []string{"A"}, Role: "r"},
+		{Effect: Grant, Action: Delete, Names: []string{"A"}, Where: mine, Role: "r"},
+		{Effect: Grant, Action: Match, Names: []string{"C"}, Role: "other"},
+	}, []string{"r"}, nil)
+	for _, c := range []struct {
+		name   string
+		action Action
+		prop   string
+		ok     bool
+		want   *Condition
+	}{
+		{"A", Match, "", true, mine},
+		{"A", Traverse, "", true, mine},
+		{"B", Match, "", true, &Condition{Op: Or, Of: []*Condition{mine, old}}},
+		{"C", Match, "", false, nil},
+		{"A", Read, "q", true, mine},
+		{"A", Read, "p", false, nil},
+		{"A", SetProperty, "p", true, nil},
+		{"A", SetProperty, "q", false, nil},
+		{"A", Delete, "", true, nil},
+	} {
+		where, ok := n.Where(false, []string{c.name}, c.action, c.prop)
+		require.Equal(t, c.ok, ok, c)
+		require.Equal(t, c.want, where, c)
+	}
+	require.Equal(t, map[string]bool{"p": true}, n.Denied(false, "A", Read))
+	require.Empty(t, n.Denied(false, "B", Read))
+	of := func(owner int64) func(string) graph.Value {
+		return func(string) graph.Value { return graph.IntValue(owner) }
+	}
+	require.True(t, mine.Holds(of(1), map[string]graph.Value{"me": graph.IntValue(1)}))
+	require.False(t, mine.Holds(of(2), map[string]graph.Value{"me": graph.IntValue(1)}))
+	require.False(t, mine.Holds(of(1), nil))
+}

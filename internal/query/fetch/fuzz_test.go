@@ -6,6 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fetch"
+	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 )
 
 var fuzzed = []string{"get", "head", "post", "put", "delete"}
@@ -49,6 +53,30 @@ func FuzzFetch(f *testing.F) {
 		}
 		if got.Code >= 500 || got.Code == 0 {
 			t.Fatalf("%d %s\n%s", got.Code, got.Msg, body)
+		}
+	})
+}
+
+// FuzzRules reads arbitrary rules, and runs a request under those that are accepted.
+func FuzzRules(f *testing.F) {
+	for _, text := range []string{
+		"", "labels: {User: {get: [LOGIN]}}", "labels: {User: {owner: id, get: [OWNER], columns: {sex: {read: [], write: [LOGIN]}}}}",
+		"contacts: {label: User, property: friendIds}\nlabels: {User: {owner: id, get: [CIRCLE]}}\nedges: {KNOWS: {owner: from, post: [OWNER]}}",
+		"labels: {User: {get: {}}}", "labels: {User: {1: [LOGIN]}}", "edges: {KNOWS: }", "issuer: [", "labels: {User: {<<: *a}}",
+	} {
+		f.Add(text)
+	}
+	w := newWorld(f, 1)
+	w.load(small)
+	f.Fuzz(func(t *testing.T, text string) {
+		rules, err := syntax.ParseRules([]byte(text))
+		if err != nil {
+			return
+		}
+		w.t, w.rules, w.caller = t, rules, syntax.Caller{Known: true, ID: graph.IntValue(1)}
+		w.cache = fetch.NewCache(10)
+		if a := w.fetch("get", `{"User": {"@role": "CIRCLE"}}`); !json.Valid([]byte(a)) || strings.Contains(a, `"code":500`) {
+			t.Fatal(a)
 		}
 	})
 }

@@ -176,11 +176,11 @@ func (x *run) post(b *bind.Binder, label string, w *syntax.Write, r *written, do
 		if err != nil {
 			return err
 		}
-		as, rule, err := x.req.Rights.Check(o, roleOf(o), "label", label)
+		right, err := x.req.Rights.Check(o, roleOf(o), false, label)
 		if err != nil {
 			return err
 		}
-		if props, err = x.own(o, as, rule, props); err != nil {
+		if props, err = x.own(o, &right, props); err != nil {
 			return err
 		}
 		var id graph.Value
@@ -310,16 +310,16 @@ func (x *run) change(b *bind.Binder, label string, o *syntax.Node, r *written, d
 	if isPut && len(props) == 0 && len(deltas) == 0 {
 		return syntax.Illegal(o, "changes nothing")
 	}
-	as, rule, err := x.req.Rights.Check(o, t.Role, "label", label)
+	right, err := x.req.Rights.Check(o, t.Role, false, label)
 	if err != nil {
 		return err
 	}
 	for _, d := range deltas {
-		if _, err := x.own(o, as, rule, []graph.MapEntry{{Key: d.key}}); err != nil {
+		if _, err := x.own(o, &right, []graph.MapEntry{{Key: d.key}}); err != nil {
 			return err
 		}
 	}
-	if props, err = x.own(o, as, rule, props); err != nil {
+	if props, err = x.own(o, &right, props); err != nil {
 		return err
 	}
 	rows, err := x.matched(b, t, key, props, deltas)
@@ -506,24 +506,13 @@ func (x *run) writeEdge(b *bind.Binder, typ string, o *syntax.Node, done map[str
 	if err != nil {
 		return 0, err
 	}
-	as, rule, err := x.req.Rights.Check(o, roleOf(o), "edge type", typ)
+	right, err := x.req.Rights.Check(o, roleOf(o), true, typ)
 	if err != nil {
 		return 0, err
 	}
-	denied := rule.Denied(as, true)
-	for _, p := range props {
-		if denied[p.Key] {
-			return 0, syntax.Fail(syntax.CodeNoRight, o, "the role %s has no right to write %q", as, p.Key)
-		}
-	}
-	if rule != nil && as == syntax.RoleOwner {
-		end := 0
-		if rule.Owner == "to" {
-			end = 1
-		}
-		if fn.Equal(ends[end], x.req.Rights.Caller.ID) != fn.True {
-			return 0, syntax.Fail(syntax.CodeNoRight, o, "%s must be the caller", rule.Owner)
-		}
+	owned := append([]graph.MapEntry{{Key: "from", Value: ends[0]}, {Key: "to", Value: ends[1]}}, props...)
+	if _, err := x.own(o, &right, owned); err != nil {
+		return 0, err
 	}
 	e := edgeNames{typ: typ, from: labels[0], to: labels[1], fromKey: b.Key(labels[0]), toKey: b.Key(labels[1])}
 	row := graph.ListValue([]graph.Value{ends[0], ends[1], graph.MapValue(props)})

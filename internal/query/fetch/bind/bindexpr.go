@@ -326,7 +326,7 @@ func (b *levels) checkTypes(at *syntax.Node, steps []syntax.Step) error {
 			if _, ok := b.Cat.Type(typ); !ok {
 				return syntax.NotFound(at, "there is no edge type %q", typ)
 			}
-			if _, _, err := b.Req.Rights.Check(at, nil, "edge type", typ); err != nil {
+			if _, err := b.Req.Rights.Check(at, nil, true, typ); err != nil {
 				return err
 			}
 		}

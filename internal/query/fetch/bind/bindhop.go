@@ -76,8 +76,8 @@ func (b *Binder) edgePart(lv *level, w *walker, sc *Scope) error {
 
 // deniedOfEdge are the properties of an edge that the request may not read; checkTypes has let the type itself pass.
 func (b *Binder) deniedOfEdge(t *syntax.Table) map[string]bool {
-	x, rule, _ := b.Req.Rights.Check(t.N, nil, "edge type", t.Label)
-	return rule.Denied(x, false)
+	right, _ := b.Req.Rights.Check(t.N, nil, true, t.Label)
+	return right.Unreadable
 }
 
 // edgeTable returns the table of an array that represents the edges of the hop, or nil.

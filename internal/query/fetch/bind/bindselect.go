@@ -8,6 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/rules"
 )
 
 // Part is one table of a selection: the main one or a joined one.
@@ -205,40 +206,45 @@ func (b *Binder) from(lv *level, p *Part, in plan.Node, a *syntax.Array, sc *Sco
 		return nil, syntax.NotFound(t.N, "there is no label %q", t.Label)
 	}
 	p.Src.Vertex = lv.col(t.Key, graph.VertexKind)
-	x, rule, err := b.Req.Rights.Check(t.N, t.Role, "label", t.Label)
+	right, err := b.Req.Rights.Check(t.N, t.Role, false, t.Label)
 	if err != nil {
 		return nil, err
 	}
-	p.Src.denied = rule.Denied(x, false)
+	p.Src.denied = right.Unreadable
 	var node plan.Node
 	if h == nil {
 		node = Scan(in, p.Src.Vertex, t.Label)
 	} else if node, err = b.hops(lv, p, in, a, h, sc); err != nil {
 		return nil, err
 	}
-	if rule != nil && x.Owned() {
-		node = filter(node, []plan.Expr{ownedBy(&plan.Prop{X: &plan.ColRef{Col: p.Src.Vertex}, Key: rule.Owner}, x)})
+	if right.Rows != nil {
+		node = filter(node, []plan.Expr{ruled(right.Rows, p.Src.Vertex)})
 	}
 	return node, nil
 }
 
-// The parameters of owners: the caller's key, and the list of the keys of the caller's contacts.
-const (
-	CallerParam   = "caller"
-	ContactsParam = "contacts"
-)
-
-// ownedBy tests that a row belongs to the caller, to a contact of the caller, or to either.
-func ownedBy(owner plan.Expr, x syntax.Role) plan.Expr {
-	mine := Op(plan.Eq, owner, &plan.Param{Name: CallerParam})
-	theirs := Op(plan.In, owner, &plan.Param{Name: ContactsParam})
-	switch x {
-	case syntax.RoleOwner:
-		return mine
-	case syntax.RoleContact:
-		return theirs
+// ruled returns the condition of an access rule over a column. The claims are parameters of their names.
+func ruled(c *rules.Condition, col plan.Col) plan.Expr {
+	var args []plan.Expr
+	for _, of := range c.Of {
+		args = append(args, ruled(of, col))
 	}
-	return or(mine, theirs)
+	if c.Prop != "" {
+		args = append(args, &plan.Prop{X: &plan.ColRef{Col: col}, Key: c.Prop})
+	}
+	switch {
+	case c.With == nil:
+	case c.With.Claim != "":
+		args = append(args, &plan.Param{Name: c.With.Claim})
+	default:
+		args = append(args, &plan.Const{Value: c.With.Const.Value})
+	}
+	return Op(ruleOps[c.Op], args...)
+}
+
+var ruleOps = map[rules.Op]plan.OpCode{
+	rules.And: plan.And, rules.Or: plan.Or, rules.Not: plan.Not, rules.Equal: plan.Eq, rules.Unequal: plan.Ne, rules.Less: plan.Lt, rules.LessEqual: plan.Le,
+	rules.More: plan.Gt, rules.MoreEqual: plan.Ge, rules.In: plan.In, rules.IsNull: plan.IsNull, rules.IsNotNull: plan.IsNotNull,
 }
 
 // Scan returns a plan of the vertices or edges of a source.

@@ -12,23 +12,24 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/rules"
 )
 
 // Role is the role in which a request acts.
 type Role string
 
 // The roles of the protocol. CONTACT, CIRCLE and OWNER limit the visible rows: to those of the caller's contacts, of contacts and
-// caller, of the caller.
+// caller, of the caller. In conditions, OWNER is also a claim, the caller's key; the other two are lists of keys.
 const (
 	roleUnknown Role = "UNKNOWN"
 	roleLogin   Role = "LOGIN"
 	RoleContact Role = "CONTACT"
-	roleCircle  Role = "CIRCLE"
+	RoleCircle  Role = "CIRCLE"
 	RoleOwner   Role = "OWNER"
 	RoleAdmin   Role = "ADMIN"
 )
 
-var roles = []Role{roleUnknown, roleLogin, RoleContact, roleCircle, RoleOwner, RoleAdmin}
+var roles = []Role{roleUnknown, roleLogin, RoleContact, RoleCircle, RoleOwner, RoleAdmin}
 
 // codeNotLoggedIn is the code of a request whose caller is not known, though its role needs one.
 const codeNotLoggedIn = 407
@@ -53,130 +54,133 @@ type Caller struct {
 //	edges:
 //	  KNOWS: {get: [LOGIN], post: [OWNER], owner: from} # owner: the end that is the caller's
 //
-// Without a rule of its own, head goes by get, gets by get, and heads by gets.
+// Without a list of its own, head goes by get, gets by get, and heads by gets.
 type Rules struct {
 	Issuer   string `yaml:"issuer"`
 	Contacts struct {
 		Label    string `yaml:"label"`
 		Property string `yaml:"property"`
 	} `yaml:"contacts"`
-	Labels map[string]*Rule `yaml:"labels"`
-	Edges  map[string]*Rule `yaml:"edges"`
+	Labels map[string]*entry `yaml:"labels"`
+	Edges  map[string]*entry `yaml:"edges"`
+
+	names map[string]rules.Names // by method and role
 }
 
-// Rule lists the roles that may use each method on a label or an edge type.
-type Rule struct {
-	Owner   string                `yaml:"owner"`
-	Get     []Role                `yaml:"get"`
-	Head    []Role                `yaml:"head"`
-	Gets    []Role                `yaml:"gets"`
-	Heads   []Role                `yaml:"heads"`
-	Post    []Role                `yaml:"post"`
-	Put     []Role                `yaml:"put"`
-	Delete  []Role                `yaml:"delete"`
-	Columns map[string]ColumnRule `yaml:"columns"`
+// entry is what the file says of a label or an edge type.
+type entry struct {
+	Owner   string                       `yaml:"owner"`
+	Columns map[string]map[string][]Role `yaml:"columns"` // of a property: who may read and write it; without a list, all
+	Methods map[string][]Role            `yaml:",inline"`
 }
 
-// ColumnRule restricts who may read or write a property; a nil list restricts nothing.
-type ColumnRule struct {
-	Read  []Role `yaml:"read"`
-	Write []Role `yaml:"write"`
+// list returns the roles for a word, or for the one that it goes by, without a list of its own.
+func list(lists map[string][]Role, word string) []Role {
+	or := map[string]string{"head": "get", "gets": "get", "heads": "gets", "write": "read"}[word]
+	if l := lists[word]; l != nil || or == "" {
+		return l
+	}
+	return list(lists, or)
 }
 
 // ParseRules reads rules. An error names the line or the label.
 func ParseRules(text []byte) (*Rules, error) {
-	r := &Rules{}
+	r := &Rules{names: make(map[string]rules.Names)}
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true)
 	if err := d.Decode(r); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if (r.Contacts.Label == "") != (r.Contacts.Property == "") {
-		errs = append(errs, errors.New("contacts: needs label and property"))
+		bad("contacts: needs label and property")
 	}
-	check := func(kind, name string, rule *Rule) {
-		if rule == nil {
-			errs = append(errs, fmt.Errorf("%s.%s: must not be empty", kind, name))
-			return
-		}
-		if kind == "edges" && rule.Owner != "" && rule.Owner != "from" && rule.Owner != "to" {
-			errs = append(errs, fmt.Errorf("edges.%s.owner: must be from or to, is %q", name, rule.Owner))
-		}
-		lists := [][]Role{rule.Get, rule.Head, rule.Gets, rule.Heads, rule.Post, rule.Put, rule.Delete}
-		for _, c := range rule.Columns {
-			lists = append(lists, c.Read, c.Write)
-		}
-		for _, x := range slices.Concat(lists...) {
-			switch {
-			case !slices.Contains(roles, x):
-				errs = append(errs, fmt.Errorf("%s.%s: there is no role %q; there are UNKNOWN, LOGIN, CONTACT, CIRCLE, OWNER and ADMIN", kind, name, x))
-			case x.Owned() && rule.Owner == "":
-				errs = append(errs, fmt.Errorf("%s.%s: %s needs an owner", kind, name, x))
-			case (x == RoleContact || x == roleCircle) && (kind == "edges" || r.Contacts.Label == ""):
-				errs = append(errs, fmt.Errorf("%s.%s: %s needs contacts, and is for labels", kind, name, x))
+	all := make(map[string][]rules.Rule) // by method
+	for i, entries := range []map[string]*entry{r.Labels, r.Edges} {
+		for _, name := range slices.Sorted(maps.Keys(entries)) {
+			e, edges, at := entries[name], i == 1, [2]string{"labels.", "edges."}[i]+name
+			if e == nil {
+				bad("%s: must not be empty", at)
+				continue
+			}
+			if edges && e.Owner != "" && e.Owner != "from" && e.Owner != "to" {
+				bad("%s.owner: must be from or to, is %q", at, e.Owner)
+			}
+			check := func(lists map[string][]Role, known func(word string) bool) {
+				for _, word := range slices.Sorted(maps.Keys(lists)) {
+					if !known(word) {
+						bad("%s: %q is not known", at, word)
+					}
+					for _, x := range lists[word] {
+						switch {
+						case !slices.Contains(roles, x):
+							bad("%s: there is no role %q; there are UNKNOWN, LOGIN, CONTACT, CIRCLE, OWNER and ADMIN", at, x)
+						case x.owned() && e.Owner == "":
+							bad("%s: %s needs an owner", at, x)
+						case (x == RoleContact || x == RoleCircle) && (edges || r.Contacts.Label == ""):
+							bad("%s: %s needs contacts, and is for labels", at, x)
+						}
+					}
+				}
+			}
+			check(e.Methods, func(word string) bool { return methods[word] })
+			for _, lists := range e.Columns {
+				check(lists, func(word string) bool { return word == "read" || word == "write" })
+			}
+			for method := range methods {
+				all[method] = append(all[method], e.rules(edges, name, method)...)
 			}
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.Labels)) {
-		check("labels", name, r.Labels[name])
-	}
-	for _, name := range slices.Sorted(maps.Keys(r.Edges)) {
-		check("edges", name, r.Edges[name])
+	for method := range methods {
+		for _, x := range roles {
+			r.names[method+string(x)] = rules.NamesOf(all[method], []string{string(x)}, nil)
+		}
 	}
 	return r, errors.Join(errs...)
 }
 
-// Owned reports whether a role sees only the rows of some owners.
-func (x Role) Owned() bool { return x == RoleOwner || x == RoleContact || x == roleCircle }
-
-// of returns the roles that may use a method.
-func (r *Rule) of(method string) []Role {
-	or := func(lists ...[]Role) []Role {
-		for _, l := range lists {
-			if l != nil {
-				return l
-			}
-		}
-		return nil
-	}
-	switch method {
-	case "get":
-		return r.Get
-	case "head":
-		return or(r.Head, r.Get)
-	case "gets":
-		return or(r.Gets, r.Get)
-	case "heads":
-		return or(r.Heads, r.Gets, r.Get)
-	case "post":
-		return r.Post
-	case "put":
-		return r.Put
-	}
-	return r.Delete
+// actions are what a method needs: first, what it is refused by.
+var actions = map[string][]rules.Action{
+	"get": {rules.Match}, "head": {rules.Match}, "gets": {rules.Match}, "heads": {rules.Match},
+	"post": {rules.Create, rules.SetProperty}, "put": {rules.SetProperty, rules.Match}, "delete": {rules.Delete, rules.Match},
 }
 
-// Denied are the properties that a role may not read, or not write.
-func (r *Rule) Denied(x Role, write bool) map[string]bool {
-	if r == nil || x == RoleAdmin {
-		return nil
-	}
-	var out map[string]bool
-	for name, c := range r.Columns {
-		list := c.Read
-		if write && c.Write != nil {
-			list = c.Write
+// rules returns what the entry of a label or an edge type says of a method. A Match has the condition of the rows that its role sees; the other
+// actions, that of what it writes, in which from and to are the keys of an edge's ends.
+func (e *entry) rules(edges bool, name, method string) (all []rules.Rule) {
+	for _, x := range list(e.Methods, method) {
+		for _, a := range actions[method] {
+			where := e.where(x, edges, a == rules.Match)
+			all = append(all, rules.Rule{Effect: rules.Grant, Action: a, Edges: edges, Names: []string{name}, Where: where, Role: string(x)})
 		}
-		if list != nil && !slices.Contains(list, x) {
-			if out == nil {
-				out = make(map[string]bool)
+	}
+	for prop, lists := range e.Columns {
+		for action, users := range map[rules.Action][]Role{rules.Read: lists["read"], rules.SetProperty: list(lists, "write")} {
+			for _, x := range roles {
+				if users != nil && !slices.Contains(users, x) {
+					all = append(all, rules.Rule{Effect: rules.Deny, Action: action, Edges: edges, Names: []string{name}, Props: []string{prop}, Role: string(x)})
+				}
 			}
-			out[name] = true
 		}
 	}
-	return out
+	return all
 }
+
+// where returns the condition of the rows that a role sees, or of what it may write.
+func (e *entry) where(x Role, edges, sees bool) *rules.Condition {
+	switch {
+	case !x.owned() || edges && sees:
+		return nil
+	case x == RoleOwner || !sees:
+		return &rules.Condition{Op: rules.Equal, Prop: e.Owner, With: &rules.Operand{Claim: string(RoleOwner)}}
+	}
+	return &rules.Condition{Op: rules.In, Prop: e.Owner, With: &rules.Operand{Claim: string(x)}}
+}
+
+// owned reports whether a role sees only the rows of some owners.
+func (x Role) owned() bool { return x == RoleOwner || x == RoleContact || x == RoleCircle }
 
 // rights is the permissions of one request.
 type rights struct {
@@ -209,28 +213,33 @@ func (r *rights) As(at, own *Node) (Role, error) {
 		return x, Fail(codeNotLoggedIn, at, "the role %s needs a caller that is known", x)
 	case x == RoleAdmin && !r.Caller.Admin:
 		return x, Fail(CodeNoRight, at, "the caller is no ADMIN")
-	case x.Owned() && r.Caller.ID.IsNull():
+	case x.owned() && r.Caller.ID.IsNull():
 		return x, Fail(CodeNoRight, at, "the role %s needs a caller of the issuer that the rules name", x)
 	}
 	return x, nil
 }
 
-// Check returns the role of an object and the rule that lets it use a label or an edge type; no rule for ADMIN, and while
-// rules are off.
-func (r *rights) Check(at, own *Node, kind, name string) (Role, *Rule, error) {
+// Right is what a request may do with a label or an edge type: everything, if it is empty.
+type Right struct {
+	Role                   Role
+	Rows, Written          *rules.Condition // of the rows that it reads; of what it writes
+	Unreadable, Unwritable map[string]bool  // properties
+}
+
+// Check returns what an object may do with a label or an edge type by the method of the request: everything, if it is ADMIN, or without rules.
+func (r *rights) Check(at, own *Node, edges bool, name string) (out Right, err error) {
 	if r.Rules == nil {
-		return "", nil, nil
+		return out, nil
 	}
-	x, err := r.As(at, own)
-	if err != nil || x == RoleAdmin {
-		return x, nil, err
+	if out.Role, err = r.As(at, own); err != nil || out.Role == RoleAdmin {
+		return out, err
 	}
-	rule := r.Rules.Labels[name]
-	if kind == "edge type" {
-		rule = r.Rules.Edges[name]
+	names, ok := r.Rules.names[r.method+string(out.Role)], false
+	if out.Written, ok = names.Where(edges, []string{name}, actions[r.method][0], ""); !ok {
+		kind := map[bool]string{false: "label", true: "edge type"}[edges]
+		return out, Fail(CodeNoRight, at, "the role %s has no right to %s the %s %s", out.Role, strings.ToUpper(r.method), kind, name)
 	}
-	if rule == nil || !slices.Contains(rule.of(r.method), x) {
-		return x, nil, Fail(CodeNoRight, at, "the role %s has no right to %s the %s %s", x, strings.ToUpper(r.method), kind, name)
-	}
-	return x, rule, nil
+	out.Rows, _ = names.Where(edges, []string{name}, rules.Match, "")
+	out.Unreadable, out.Unwritable = names.Denied(edges, name, rules.Read), names.Denied(edges, name, rules.SetProperty)
+	return out, nil
 }
