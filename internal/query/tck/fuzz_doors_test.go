@@ -3,14 +3,18 @@ package tck
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 
+	"github.com/neo4j/neo4j-go-driver/v6/neo4j"
+	"github.com/neo4j/neo4j-go-driver/v6/neo4j/dbtype"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
@@ -18,6 +22,7 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/loader"
 	"github.com/hopgate/hopgate/internal/server"
 )
@@ -40,16 +45,108 @@ func (e *engine) through(t *testing.T) map[string]runner {
 	auth, err := access.New(access.Options{TokensFile: file}, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	s := server.New(e.whole, loader.New(e.store), nil, prometheus.NewRegistry(), server.Options{Auth: auth, Logger: slog.New(slog.DiscardHandler)})
-	addrs, err := s.Listen(context.Background(), server.Addresses{HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0", Admin: "127.0.0.1:0"})
+	addrs, err := s.Listen(context.Background(), server.Addresses{HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0", Admin: "127.0.0.1:0", Bolt: "127.0.0.1:0"})
+	require.NoError(t, err)
+	driver, err := neo4j.NewDriver("bolt://"+addrs.Bolt, neo4j.BearerAuth(token))
 	require.NoError(t, err)
 	conn, err := grpc.NewClient(addrs.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithPerRPCCredentials(bearer(token)))
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		_ = conn.Close()
+		_ = driver.Close(context.Background())
 		http.DefaultClient.CloseIdleConnections()
 		s.Drain(context.Background())
 	})
-	return map[string]runner{"HTTP": httpTransport{addrs.HTTP, token}, "gRPC": grpcTransport{pb.NewGraphServiceClient(conn)}}
+	return map[string]runner{"HTTP": httpTransport{addrs.HTTP, token}, "gRPC": grpcTransport{pb.NewGraphServiceClient(conn)}, "Bolt": boltTransport{driver}}
+}
+
+// boltTransport is a Bolt listener.
+type boltTransport struct{ neo4j.Driver }
+
+func (x boltTransport) run(statement string, params map[string]graph.Value) (*answer, error) {
+	if len(params) > 0 {
+		return nil, errors.New("parameters are not supported")
+	}
+	res, err := neo4j.ExecuteQuery(context.Background(), x, statement, nil, neo4j.EagerResultTransformer)
+	if e, ok := errors.AsType[*neo4j.Neo4jError](err); ok {
+		return nil, &graph.Error{Type: e.Code, Msg: e.Msg}
+	}
+	if err != nil {
+		return nil, err
+	}
+	a := &answer{columns: res.Keys}
+	for _, r := range res.Records {
+		row := make([]any, len(r.Values))
+		for i, v := range r.Values {
+			if row[i], err = ofDriver(v); err != nil {
+				return nil, err
+			}
+		}
+		a.rows = append(a.rows, row)
+	}
+	return a, nil
+}
+
+// ofDriver converts a value of the driver as caseValue does.
+func ofDriver(v any) (any, error) {
+	switch v := v.(type) {
+	case nil, bool, int64, float64, string:
+		return v, nil
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			var err error
+			if out[i], err = ofDriver(e); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			var err error
+			if out[k], err = ofDriver(e); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case dbtype.Node:
+		props, err := ofDriver(v.Props)
+		if err != nil {
+			return nil, err
+		}
+		labels := append([]string{}, v.Labels...)
+		slices.Sort(labels)
+		return &node{labels: labels, props: props.(map[string]any)}, nil
+	case dbtype.Relationship:
+		props, err := ofDriver(v.Props)
+		if err != nil {
+			return nil, err
+		}
+		return &rel{typ: v.Type, props: props.(map[string]any)}, nil
+	case dbtype.Path:
+		out := &path{}
+		for i := range v.Nodes {
+			n, err := ofDriver(v.Nodes[i])
+			if err != nil {
+				return nil, err
+			}
+			out.elements = append(out.elements, n)
+			if i == len(v.Relationships) {
+				break
+			}
+			r, err := ofDriver(v.Relationships[i])
+			if err != nil {
+				return nil, err
+			}
+			out.elements = append(out.elements, r)
+			out.forward = append(out.forward, forward(v.Relationships[i].StartElementId, v.Relationships[i].EndElementId, v.Nodes[i].ElementId))
+		}
+		return out, nil
+	case fmt.Stringer: // a date, a time or a duration
+		return v.String(), nil
+	}
+	return nil, fmt.Errorf("a value of type %T", v)
 }
 
 // TestStatementsUnderRules runs random statements through the transports of a server as a caller under rules: the answers are those of a graph
