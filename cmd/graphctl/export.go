@@ -18,6 +18,7 @@ import (
 
 func newExport(a *app) *cobra.Command {
 	var format string
+	var withRules bool
 	names := export.Formats()
 	last := len(names) - 1
 	list := strings.Join(names[:last], ", ") + " or " + names[last]
@@ -26,30 +27,39 @@ func newExport(a *app) *cobra.Command {
 		Short: "Write a graph to files that load reads back",
 		Long: `Write one state of a graph to the new directory DIR, while others write: CSV with neo4j-admin's headers; JSON lines, Parquet or
 Arrow with a mapping; one file of APOC's JSON lines with a mapping; GraphML; or a script of Cypher statements, which Neo4j runs too. graphctl load DIR
-makes an equal graph of it; DIR/schema.cypher holds the statements, one a line, that create its indexes, constraints and TTLs.`,
+makes an equal graph of it; DIR/schema.cypher holds the statements, one a line, that create its indexes, constraints and TTLs. With --rules,
+DIR/rules.cypher holds its access rules, which graphctl rules apply -f makes again; only an admin of the graph may read them.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains(names, format) {
 				return cli.Usagef("--format %s: must be %s", format, list)
 			}
-			return a.export(cmd.Context(), cmd.OutOrStdout(), args[0], format)
+			return a.export(cmd.Context(), cmd.OutOrStdout(), args[0], format, withRules)
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "csv", list)
+	cmd.Flags().BoolVar(&withRules, "rules", false, "also write the access rules, to DIR/rules.cypher")
 	return cmd
 }
 
 // export writes a graph to a new directory.
-func (a *app) export(ctx context.Context, out io.Writer, dir, format string) error {
+func (a *app) export(ctx context.Context, out io.Writer, dir, format string, withRules bool) error {
 	indexes, err := a.indexes(ctx)
 	if err != nil {
 		return err
+	}
+	var rules []string
+	if withRules {
+		if rules, err = a.column(ctx, allRules); err != nil {
+			return err
+		}
+		rules = append([]string{}, rules...) // a graph without rules has a file too
 	}
 	if err := a.beginTx(ctx, true, 0); err != nil {
 		return err
 	}
 	defer a.closeTx()
-	t, err := export.Write(&export.Graph{Rows: a.eachRow, Indexes: indexes}, dir, format)
+	t, err := export.Write(&export.Graph{Rows: a.eachRow, Indexes: indexes, Rules: rules}, dir, format)
 	if err == nil {
 		fmt.Fprintf(out, "exported %d vertices and %d edges to %d files in %s\n", t.Vertices, t.Edges, t.Files, filepath.Clean(dir))
 	}

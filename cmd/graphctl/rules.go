@@ -20,6 +20,9 @@ import (
 	"github.com/hopgate/hopgate/internal/shell"
 )
 
+// allRules lists the statements that make the access rules of a graph.
+const allRules = "SHOW PRIVILEGES AS COMMANDS"
+
 func newRules(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rules", Short: "Show and change who may see and change what in a graph", Args: onlySubcommands,
@@ -28,7 +31,7 @@ func newRules(a *app) *cobra.Command {
 	show := &cobra.Command{
 		Use: "show", Short: "Print the statements that make the access rules of a graph", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			all, err := a.column(cmd.Context(), "SHOW PRIVILEGES AS COMMANDS")
+			all, err := a.column(cmd.Context(), allRules)
 			for _, r := range all {
 				fmt.Fprintln(cmd.OutOrStdout(), r+";")
 			}
@@ -116,7 +119,7 @@ func (a *app) applyRules(ctx context.Context, file, text string, dryRun bool, w 
 	if err != nil {
 		return err
 	}
-	statements, err := a.column(ctx, "SHOW PRIVILEGES AS COMMANDS")
+	statements, err := a.column(ctx, allRules)
 	if err != nil {
 		return err
 	}

@@ -64,6 +64,45 @@ func TestRules(t *testing.T) {
 	require.NotZero(t, code)
 }
 
+// An export holds the rules if asked to, in a file that the graph that loads it can apply.
+func TestExportRules(t *testing.T) {
+	from, _ := serve(t)
+	for _, statement := range []string{
+		"CREATE (:Ward {name: 'a', secret: 1})-[:OF]->(:House)", "GRANT MATCH {*} ON HOME GRAPH FOR (w:Ward) WHERE w.name = $claims.ward TO nurse",
+		"DENY READ {secret} ON HOME GRAPH NODES Ward TO reader",
+	} {
+		_, errs, code := ctl(from.address, "", "query", statement)
+		require.Zero(t, code, errs)
+	}
+	want, _, _ := ctl(from.address, "", "rules", "show")
+	for _, format := range []string{"csv", "cypher"} {
+		dir := filepath.Join(t.TempDir(), "with")
+		_, errs, code := ctl(from.address, "", "export", dir, "--format", format, "--rules")
+		require.Zero(t, code, errs)
+		file := filepath.Join(dir, "rules.cypher")
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Equal(t, want, string(text))
+		to, _ := serve(t)
+		_, errs, code = ctl(to.address, "", "load", dir)
+		require.Zero(t, code, errs)
+		_, errs, code = ctl(to.address, "", "rules", "apply", "-f", file)
+		require.Zero(t, code, errs)
+		got, _, _ := ctl(to.address, "", "rules", "show")
+		require.Equal(t, want, got)
+
+		dir = filepath.Join(t.TempDir(), "without")
+		_, errs, code = ctl(from.address, "", "export", dir, "--format", format)
+		require.Zero(t, code, errs)
+		require.NoFileExists(t, filepath.Join(dir, "rules.cypher"))
+		dir = filepath.Join(t.TempDir(), "none")
+		empty, _ := serve(t)
+		_, errs, code = ctl(empty.address, "", "export", dir, "--format", format, "--rules")
+		require.Zero(t, code, errs)
+		require.FileExists(t, filepath.Join(dir, "rules.cypher"))
+	}
+}
+
 // A statement runs as the caller whom a file of claims describes, and changes nothing.
 func TestRulesTest(t *testing.T) {
 	a, _ := serve(t)

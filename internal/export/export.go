@@ -91,6 +91,7 @@ type Graph struct {
 	// Rows runs a statement over that state and calls f for its rows. f may keep the cells.
 	Rows    func(statement string, f func(cells []*pb.Value) error) error
 	Indexes []*pb.Index
+	Rules   []string // the statements that make its access rules; nil: the export has none
 }
 
 // Totals are what an export has written.
@@ -148,6 +149,11 @@ func (e *exporter) write(g *Graph) error {
 	e.indexes = indexes
 	if err := os.WriteFile(filepath.Join(e.dir, "schema.cypher"), []byte(lines(indexes)+lines(ttls)), 0o666); err != nil {
 		return err
+	}
+	if g.Rules != nil {
+		if err := os.WriteFile(filepath.Join(e.dir, "rules.cypher"), []byte(lines(g.Rules)), 0o666); err != nil {
+			return err
+		}
 	}
 	edges := edgeQuery
 	if e.format.ends {
