@@ -107,17 +107,9 @@ func pieces(dst []Piece, first uint64, offsets []uint32, changed []uint64) []Pie
 		}
 		return uint32(i)
 	}
-	n := len(changed) << 6
-	for i := 0; i < n; {
+	for i, n := 0, len(changed)<<6; i < n; {
 		odd := changed[i>>6]>>(i&63)&1 != 0
-		end := i + 1
-		for end < n && (changed[end>>6]>>(end&63)&1 != 0) == odd {
-			if end&63 == 0 && end+64 <= n && (changed[end>>6] == 0 && !odd || ^changed[end>>6] == 0 && odd) {
-				end += 64
-				continue
-			}
-			end++
-		}
+		end := runEnd(changed, i)
 		switch lo, hi := at(i), at(end); {
 		case odd:
 			dst = append(dst, Piece{First: first + uint64(i), N: uint64(end - i)})
@@ -127,6 +119,19 @@ func pieces(dst []Piece, first uint64, offsets []uint32, changed []uint64) []Pie
 		i = end
 	}
 	return dst
+}
+
+// runEnd returns the first place after i whose bit differs from that of i, or the end.
+func runEnd(words []uint64, i int) int {
+	same := -(words[i>>6] >> (i & 63) & 1) // 64 bits as that of i is
+	for w, other := i>>6, (words[i>>6]^same)>>(i&63)<<(i&63); ; other = words[w] ^ same {
+		if other != 0 {
+			return w<<6 + bits.TrailingZeros64(other)
+		}
+		if w++; w == len(words) {
+			return w << 6
+		}
+	}
 }
 
 // Len is the number of edges of the block that Seek has found, which is that of the cells of each of its columns.

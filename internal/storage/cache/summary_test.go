@@ -250,3 +250,37 @@ func TestSummariesFollowCommits(t *testing.T) {
 		r.close()
 	}
 }
+
+// TestPieces compares the pieces of a block with its cells, looked at one by one.
+func TestPieces(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		changed := make([]uint64, 1+rnd.IntN(4))
+		for range rnd.IntN(6) {
+			lo := rnd.IntN(len(changed) << 6)
+			for i := lo; i < min(lo+1+rnd.IntN(130), len(changed)<<6); i++ {
+				changed[i>>6] ^= 1 << (i & 63)
+			}
+		}
+		at := 0
+		for k, p := range pieces(nil, 1000, nil, changed) {
+			n, odd := int(p.Hi-p.Lo), p.N > 0
+			if odd {
+				n = int(p.N)
+			}
+			if n == 0 || odd && p.First != uint64(1000+at) || !odd && int(p.Lo) != at {
+				t.Fatalf("piece %d of %x: %+v", k, changed, p)
+			}
+			for i := range n + 1 {
+				end := at+i == len(changed)<<6
+				if is := !end && changed[(at+i)>>6]>>((at+i)&63)&1 != 0; !end && (is == odd) != (i < n) {
+					t.Fatalf("piece %d of %x: %+v, and cell %d", k, changed, p, at+i)
+				}
+			}
+			at += n
+		}
+		if at != len(changed)<<6 {
+			t.Fatalf("the pieces of %x end at %d", changed, at)
+		}
+	}
+}

@@ -356,14 +356,17 @@ func addBeside(ctx context.Context, r *runtime.Run, agg shard.Aggregation) (part
 	return parts, err
 }
 
+// partsPerCheck is how many parts are added between two checks for the end of the run: each Add opens what it reads.
+const partsPerCheck = 8
+
 // addInOrder adds all parts.
 func addInOrder(ctx context.Context, r *runtime.Run, agg shard.Aggregation) ([]shard.Partial, error) {
 	p := agg.Begin(true)
-	for i := range agg.Parts() {
+	for lo, n := 0, agg.Parts(); lo < n; lo += partsPerCheck {
 		if err := r.CheckCancel(ctx); err != nil {
 			return nil, err
 		}
-		if err := addParts(ctx, r, p, i, i+1); err != nil {
+		if err := addParts(ctx, r, p, lo, min(lo+partsPerCheck, n)); err != nil {
 			return nil, err
 		}
 	}

@@ -70,9 +70,12 @@ func New(req *shard.Aggregate, ordered bool) *Grouper {
 	for k := range g.values {
 		g.values[k].Reset(0)
 	}
-	g.tuples.Reset(0)
-	for _, a := range req.Aggs {
-		g.aggs = append(g.aggs, partial{fn: a.Func, prop: a.Prop})
+	if n > 1 {
+		g.tuples.Reset(0)
+	}
+	g.aggs = make([]partial, len(req.Aggs))
+	for i, a := range req.Aggs {
+		g.aggs[i] = partial{fn: a.Func, prop: a.Prop}
 	}
 	if n == 0 {
 		g.first, g.rows = []graph.VertexID{0}, []int64{0}
@@ -128,8 +131,12 @@ func (g *Grouper) Rows(first graph.VertexID, places []uint32, cells []cache.Cell
 	if err != nil {
 		return err
 	}
-	for _, k := range group {
-		g.rows[k]++
+	if len(g.req.Keys) == 0 {
+		g.rows[0] += int64(len(group))
+	} else {
+		for _, k := range group {
+			g.rows[k]++
+		}
 	}
 	if g.req.Members {
 		for i, k := range group {

@@ -170,10 +170,11 @@ func (x *aggregator) vertices(ctx context.Context, view *cache.ColumnView, no in
 	if !ok {
 		return stored(cache.Piece{First: first, N: n})
 	}
-	return x.block(graph.MakeVertexID(no, first), cache.ColumnBlock, x.cols[x.values], stored)
+	return x.block(graph.MakeVertexID(no, first), int(n), x.cols[x.values], stored)
 }
 
-// block adds the pieces of a block whose columns have n cells, from a vertex on. stored adds those that are not decoded.
+// block adds the pieces of a block from a vertex on. Its columns have n cells, and null in those that may follow. stored adds the vertices
+// that are not decoded.
 func (x *aggregator) block(first graph.VertexID, n int, labels *cache.Column, stored func(p cache.Piece) error) error {
 	none := false
 	x.open = x.open[:0]
@@ -194,10 +195,11 @@ func (x *aggregator) block(first graph.VertexID, n int, labels *cache.Column, st
 	}
 	for _, p := range x.pieces {
 		var err error
+		p.Hi = min(p.Hi, uint32(n))
 		switch {
 		case p.N > 0:
 			err = stored(p)
-		case none:
+		case none || p.Lo >= p.Hi:
 		default:
 			err = x.piece(first, p, n, labels)
 		}
@@ -276,8 +278,15 @@ func (x *aggregator) labelledPlaces(labels *cache.Column, lo, hi uint32) ([]uint
 		return nil, err
 	}
 	x.places = x.places[:0]
+	last, has := int64(0), x.labelled(0) // neighbours often have the same set
 	for i := range hi - lo {
-		if sets.Has(i) && x.labelled(graph.LabelSet(sets.Int(i))) {
+		if !sets.Has(i) {
+			continue
+		}
+		if set := sets.Int(i); set != last {
+			last, has = set, x.labelled(graph.LabelSet(set))
+		}
+		if has {
 			x.places = append(x.places, i)
 		}
 	}
