@@ -156,6 +156,7 @@ type Bound struct {
 	Whole       bool
 	kinds       [2]kind  // vertices, edges
 	sets, types sync.Map // *Element by LabelSet, and by TypeID
+	covers      sync.Map // *Cover by LabelID
 }
 
 // kind is what holds for all vertices, or all edges.
