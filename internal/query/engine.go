@@ -652,7 +652,7 @@ func (e *preparer) compile(ctx context.Context, count *steps.Counter, g shard.Gr
 	}
 	defer tx.Rollback()
 	c := tx.Statistics()
-	optimize.Plan(q, optimize.Env{Counts: c, Indexes: g.Indexes(), Features: g.Features(), Steps: count})
+	optimize.Plan(q, optimize.Env{Counts: c, Indexes: g.Indexes(), Features: g.Features(), Rules: tx.Features().Rules, Steps: count})
 	x, err := e.compileEstimated(q, count)
 	if restricted.Whole(g) != g {
 		q.Estimates = nil // they tell of hidden elements

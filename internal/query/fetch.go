@@ -343,7 +343,7 @@ func (r *fetchRun) prepare(ctx context.Context, q *plan.Query) (*exec.Prepared, 
 		defer steps.Catch(&err)
 		r.e.metrics.PlanMisses.Add(1)
 		count := countFor(ctx)
-		optimize.Plan(q, optimize.Env{Counts: r.tx.Statistics(), Indexes: r.g.Indexes(), Features: r.g.Features(), Steps: count})
+		optimize.Plan(q, optimize.Env{Counts: r.tx.Statistics(), Indexes: r.g.Indexes(), Features: r.g.Features(), Rules: r.tx.Features().Rules, Steps: count})
 		return r.e.compileEstimated(q, count)
 	}, &r.e.metrics.PlanHits, func() { r.e.fetches.drop(r.g, r.programs) })
 }

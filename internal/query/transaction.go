@@ -17,6 +17,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/query/steps"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/restricted"
 )
 
 // TxOptions are the settings of an explicit transaction.
@@ -38,7 +39,7 @@ type Transaction struct {
 	e       *Engine
 	g       shard.Graph
 	opt     TxOptions
-	indexes []graph.Index // of the snapshot
+	indexes []graph.Index // of the snapshot, those of what access rules hide among them
 
 	ctx     context.Context // ends when the transaction must end: killed, timed out, rolled back
 	cancel  context.CancelCauseFunc
@@ -89,7 +90,7 @@ func (e *Engine) Begin(ctx context.Context, opt TxOptions) (*Transaction, error)
 		}
 		return nil, err
 	}
-	t := &Transaction{e: e, g: g, opt: opt, indexes: g.Indexes(), timer: func() {}, tx: tx}
+	t := &Transaction{e: e, g: g, opt: opt, indexes: restricted.Whole(g).Indexes(), timer: func() {}, tx: tx}
 	t.ctx, t.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	if opt.Timeout = e.timeout(opt.Timeout); opt.Timeout > 0 {
 		t.ctx, t.timer = context.WithTimeoutCause(t.ctx, opt.Timeout, ErrTxTime)
@@ -295,7 +296,7 @@ func (t *Transaction) renew(ctx context.Context, conflict error) error {
 		return cmp.Or(err, conflict)
 	}
 	t.tx.Rollback()
-	t.tx, t.indexes = heir, t.g.Indexes()
+	t.tx, t.indexes = heir, restricted.Whole(t.g).Indexes()
 	return nil
 }
 
@@ -342,12 +343,12 @@ func (t *Transaction) prepare(ctx context.Context, text string, params map[strin
 	if err != nil || p.command != nil {
 		return p, err
 	}
-	now := t.g.Indexes()
+	now := restricted.Whole(t.g).Indexes()
 	same := func(a, b graph.Index) bool { return a.ID == b.ID && a.Online == b.Online }
 	if slices.EqualFunc(now, t.indexes, same) {
 		return p, nil
 	}
-	both := slices.DeleteFunc(slices.Clone(now), func(ix graph.Index) bool {
+	both := slices.DeleteFunc(slices.Clone(t.g.Indexes()), func(ix graph.Index) bool {
 		return !slices.ContainsFunc(t.indexes, func(old graph.Index) bool { return same(ix, old) })
 	})
 	count := countFor(ctx)

@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/rules"
 )
 
 // Feature is something that the transactions of some graphs can do, and of others not.
@@ -23,11 +24,12 @@ const (
 	ExactCounts
 	ChangeDates
 	DegreeBounds
+	RuleScans
 	NumFeatures
 )
 
 var featureNames = [NumFeatures]string{
-	"aggregates", "full text", "turns", "validation", "read metering", "wire metering", "passing", "exact counts", "change dates", "degree bounds",
+	"aggregates", "full text", "turns", "validation", "read metering", "wire metering", "passing", "exact counts", "change dates", "degree bounds", "rule scans",
 }
 
 // String returns the name of the feature.
@@ -52,6 +54,7 @@ type Features struct {
 	Exact      Counter
 	Dated      Dated
 	Bounds     Bounder
+	Rules      RuleScanner
 	// Set says why features are missing.
 	Set *FeatureSet
 }
@@ -97,6 +100,26 @@ type Dated interface {
 // only chooses a way by it.
 type Bounder interface {
 	DegreeBounds(ctx context.Context, ids []graph.VertexID, types []graph.TypeID, dir graph.Direction, out []int) error
+}
+
+// RuleScanner is a Tx under access rules, which finds the vertices of a label that its caller may see by indexes of what the rules compare.
+type RuleScanner interface {
+	// RuleIndexes returns which parts of indexes have all visible vertices with a label, whatever the caller's claims; ok is false if only Scan
+	// finds all.
+	RuleIndexes(label string) (parts []rules.Part, ok bool)
+	// Remembers reports whether other transactions use what a Scan finds out of the vertices, so that the next one reads few of them.
+	Remembers() bool
+	// RuleRanges returns the ranges to scan, for the caller's claims. Some vertices may be in several of them. ok is false if only Scan finds
+	// all visible ones.
+	RuleRanges(label graph.LabelID) (ranges []RuleRange, ok bool)
+	// ScanRange appends to dst visible vertices in a range. It continues after *cursor and updates it (nil at the start and at the end).
+	ScanRange(ctx context.Context, r *RuleRange, cursor *[]byte, dst []graph.VertexID) ([]graph.VertexID, error)
+}
+
+// RuleRange is a range of an index.
+type RuleRange struct {
+	Index graph.IndexID
+	Range Range
 }
 
 // CountExactly returns the statistics of exactly what a transaction sees. Where they are not there, it reads the graph to count them.

@@ -20,6 +20,17 @@ func (f *formatter) seekRange(n *SeekRange) (name, details string) {
 	return name, details + [...]string{"", ", nulls first", ", nulls last"}[n.Missing]
 }
 
+// ruleScan returns how a scan finds what access rules show.
+func (f *formatter) ruleScan(r *RuleScan) string {
+	switch {
+	case r == nil:
+		return ""
+	case len(r.Shown) == 0:
+		return " BY RULES"
+	}
+	return " BY RULES ON " + strings.Join(r.Shown, ", ")
+}
+
 func rangeSeek(n *SeekRange) string {
 	if n.Area != NoArea {
 		return "PointIndexSeek"

@@ -76,6 +76,16 @@ type Scan struct {
 	Input  Node
 	Out    Col
 	Labels *LabelExpr
+	Rules  *RuleScan // nil: it reads all vertices with the labels
+}
+
+// RuleScan is how a Scan finds the vertices that access rules let the caller see, by indexes of what the rules compare.
+type RuleScan struct {
+	Label   string // one of the scan's labels
+	Indexes []graph.IndexID
+	Shown   []string // the names of the indexes that the caller may know
+	Rows    float64  // in the parts of the indexes that are read
+	Most    int      // intervals of the indexes; to read more takes longer than to scan the label
 }
 
 func (n *Scan) inputs(f func(*Node)) { f(&n.Input) }
@@ -86,12 +96,15 @@ func (n *Scan) describe(f *formatter) (name, args string) {
 	if n.Labels == nil {
 		return "AllVerticesScan", f.vertex(n.Out, nil)
 	}
-	return "LabelScan", f.vertex(n.Out, n.Labels)
+	return "LabelScan", f.vertex(n.Out, n.Labels) + f.ruleScan(n.Rules)
 }
 
 func (n *Scan) rows(e *Estimator, in float64) float64 {
 	o := e.o
 	e.Labels[n.Out] = n.Labels
+	if n.Rules != nil {
+		return in * n.Rules.Rows
+	}
 	return in * o.Vertices(n.Labels)
 }
 

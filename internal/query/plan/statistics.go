@@ -315,6 +315,19 @@ func (o *Statistics) All(ix *graph.Index) float64 {
 	return o.Vertices(&LabelExpr{Name: ix.Label})
 }
 
+// RuleRows estimates the entries of an index whose first property equals one of some values or, without values, is in an interval with
+// one bound or two.
+func (o *Statistics) RuleRows(ix *graph.Index, values, bounds int) float64 {
+	switch all := o.All(ix); {
+	case values == 0:
+		return all * math.Pow(selRange, float64(bounds))
+	case ix.Unique && len(ix.Props) == 1:
+		return min(all, float64(values))
+	default:
+		return min(all, float64(values)*max(1, all/max(1, o.Distinct(ix))))
+	}
+}
+
 // InArea estimates how many of an index's points lie within an area.
 func (o *Statistics) InArea(a Area, ix *graph.Index) float64 {
 	if a == AreaPoint {

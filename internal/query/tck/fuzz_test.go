@@ -78,7 +78,10 @@ func TestStatements(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	t.Logf("%d statements of %d graphs", judged.Load(), seeds)
+	t.Logf("%d statements of %d graphs, %d scans by indexes of rules", judged.Load(), seeds, byRules.Load())
+	if seeds >= 40 && byRules.Load() == 0 {
+		t.Error("no statement scans by an index of what rules compare")
+	}
 	if judged.Load() < int64(seeds)*ofGraph/2 && failed.Load() == 0 {
 		t.Errorf("the naive evaluator knew only %d statements", judged.Load())
 	}
@@ -97,14 +100,15 @@ type fuzzCase struct {
 
 // fuzzSetting is a setting, on the real store instead of the oracle's if stored is set. If cached is set, the whole engine with
 // its cache of plans runs the statement, after the one that differs from it in literals. If spelled is set, the statement asks
-// for properties(n).p where it has n.p. If ruled is set, its caller sees a part of a larger graph; see rule.
+// for properties(n).p where it has n.p. If ruled is set, its caller sees a part of a larger graph, see rule; and if let is
+// set, a part that indexes find, see let.
 type fuzzSetting struct {
 	setting
-	stored, cached, spelled, ruled bool
+	stored, cached, spelled, ruled, let bool
 }
 
 // graph names the graph that settings share.
-func (s fuzzSetting) graph() string { return fmt.Sprint(s.shards, s.stored, s.ruled) }
+func (s fuzzSetting) graph() string { return fmt.Sprint(s.shards, s.stored, s.ruled, s.let) }
 
 var (
 	propertyOf = regexp.MustCompile(`\b([ve]\d+)\.(x|s|f|d|t|l|b|v|id|w)\b`)
@@ -183,6 +187,9 @@ func casesOf(seed uint64) []*fuzzCase {
 		c.settings = append(c.settings, fuzzSetting{setting: setting{shards: 1 + i%3, batch: batches[(i+int(seed))%3]}, stored: stored, ruled: true})
 		if c.other > 0 {
 			c.settings = append(c.settings, fuzzSetting{setting: setting{shards: 1}, ruled: true, cached: true})
+		}
+		if c.seen != nil {
+			c.settings = append(c.settings, fuzzSetting{setting: setting{shards: 1 + (i+1)%3, batch: batches[i%3]}, stored: stored, let: true})
 		}
 		out = append(out, c)
 	}
@@ -404,6 +411,11 @@ func (c *fuzzCase) got(s fuzzSetting) (out string) {
 		}
 		if s.ruled {
 			if err := e.rule(strings.Contains(c.text, "DELETE")); err != nil {
+				return "rules: " + describe(err)
+			}
+		}
+		if s.let {
+			if err := e.let(); err != nil {
 				return "rules: " + describe(err)
 			}
 		}

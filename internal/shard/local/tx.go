@@ -43,6 +43,7 @@ var graphFeatures = shard.FeatureSet{
 	shard.Validation:   "every snapshot is the present one as it begins",
 	shard.WireMetering: "what is read is in this process",
 	shard.DegreeBounds: "degrees are looked up",
+	shard.RuleScans:    "every vertex is visible",
 }
 
 // Features implements shard.Graph.

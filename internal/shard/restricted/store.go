@@ -212,6 +212,24 @@ type View struct {
 	base  []rules.Action
 	set   *shard.FeatureSet
 	known atomic.Pointer[known]
+	plans atomic.Pointer[outline]
+}
+
+// outline is what plans for the callers know of the rules, as long as the graph has the same.
+type outline struct {
+	of    *ruled
+	bound *rules.Bound
+}
+
+// planned returns what plans for the callers know of the rules.
+func (v *View) planned() *rules.Bound {
+	r := v.rules()
+	if o := v.plans.Load(); o != nil && o.of == r && o.bound.Whole {
+		return o.bound
+	}
+	o := &outline{of: r, bound: rules.Outline(r.rules, v.roles, v.base).Bind(v.Graph.Graph)}
+	v.plans.Store(o)
+	return o.bound
 }
 
 // known is which names callers may know of, as long as the graph has the same rules.

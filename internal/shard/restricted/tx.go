@@ -19,6 +19,7 @@ type tx struct {
 	sums  aggregator
 	texts texts
 	turns heir
+	scans scans
 }
 
 // New returns a transaction that shows and permits what a policy does. names are those of the graph; set are the features of FeaturesOf.
@@ -32,7 +33,7 @@ func (s *scope) open(of shard.Tx, set *shard.FeatureSet) shard.Tx {
 	f := of.Features()
 	return &tx{
 		Tx: shard.Complete(s.names, r, r, of.Rollback), r: r, policy: s.policy, set: set,
-		sums: aggregator{r, f.Aggregates}, texts: texts{r, f.Text}, turns: heir{f.Turns},
+		sums: aggregator{r, f.Aggregates}, texts: texts{r, f.Text}, turns: heir{f.Turns}, scans: scans{r, s.view},
 	}
 }
 
@@ -42,14 +43,14 @@ func FeaturesOf(of *shard.FeatureSet) *shard.FeatureSet {
 	for _, f := range []shard.Feature{shard.ReadMetering, shard.WireMetering, shard.ExactCounts, shard.ChangeDates} {
 		set[f] = "what it counts would tell of hidden elements"
 	}
-	set[shard.DegreeBounds] = ""
+	set[shard.DegreeBounds], set[shard.RuleScans] = "", ""
 	return &set
 }
 
 // Features implements shard.Tx.
 func (t *tx) Features() shard.Features {
 	f := t.r.tx.Features()
-	f.Set, f.Reads, f.Wire, f.Exact, f.Dated, f.Bounds = t.set, nil, nil, nil, nil, t
+	f.Set, f.Reads, f.Wire, f.Exact, f.Dated, f.Bounds, f.Rules = t.set, nil, nil, nil, nil, t, &t.scans
 	if f.Aggregates != nil {
 		f.Aggregates = &t.sums
 	}

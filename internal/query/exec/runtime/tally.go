@@ -264,6 +264,14 @@ func (r *Run) DegreeBounds(ctx context.Context, ids []graph.VertexID, types []gr
 	return b.DegreeBounds(ctx, ids, types, dir, out)
 }
 
+// ScanRange appends visible vertices to dst, as shard.RuleScanner says.
+func (r *Run) ScanRange(ctx context.Context, rg *shard.RuleRange, cursor *[]byte, dst []graph.VertexID) ([]graph.VertexID, error) {
+	r.Tally.count(requestSeekRange)
+	ids, err := r.Tally.Features().Rules.ScanRange(ctx, rg, cursor, dst)
+	r.Tally.chargeBytes(8 * max(0, len(ids)-len(dst)))
+	return ids, err
+}
+
 // Aggregate prepares an aggregation, as shard.Aggregator says. The plan is one for graphs with shard.Aggregates.
 func (r *Run) Aggregate(ctx context.Context, req *shard.Aggregate) (shard.Aggregation, error) {
 	r.Tally.count(requestAggregate)

@@ -8,6 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec/expr"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/shard"
 )
 
 // finder finds vertices, or edges, for the rows of an input batch, a part at a time.
@@ -134,35 +135,51 @@ func (x *find) writeEdges(col *graph.Column, edges []graph.Edge) {
 // Scan compiles a Scan.
 func Scan(c *compile.Compiler, n *plan.Scan, need plan.ColSet) *runtime.Stage {
 	return compileFind(c, n, n.Input, n.Out, need, nil, func(r *runtime.Run, _ *runtime.Stage) finder {
-		return &scanner{r: r, expr: n.Labels}
+		return &scanner{r: r, expr: n.Labels, rules: n.Rules, acct: runtime.Account{Run: r, Name: "LabelScan"}}
 	})
 }
 
 // scanner returns the vertices with certain labels, the same for every row.
 type scanner struct {
-	r    *runtime.Run
-	expr *plan.LabelExpr
-	rows int
+	r     *runtime.Run
+	expr  *plan.LabelExpr
+	rules *plan.RuleScan
+	rows  int
 
 	passes []scanPass
 	now    int
 	from   graph.VertexID
+	cursor []byte
 	ended  bool // the current pass
 	buf    []graph.VertexID
 	sets   []graph.LabelSet
+
+	seen  *graph.VertexSet // by passes that may find a vertex again; nil: none do
+	seenN int              // bytes of seen that are accounted
+	acct  runtime.Account
+	fresh []graph.VertexID
 }
 
-// scanPass is a scan of one label (0: all vertices) and the test that its vertices must pass (nil: none).
+// scanPass is a scan of one label (0: all vertices), or of a range, and the test that its vertices must pass (nil: none).
 type scanPass struct {
 	label graph.LabelID
+	by    *shard.RuleRange // instead of the label
 	test  *expr.LabelTest
 }
 
 // begin sets the rows of b to find vertices for.
 func (s *scanner) begin(_ context.Context, _ *runtime.Batch, rows runtime.Sel) error {
 	s.rows = len(rows)
-	s.passes = scanPasses(s.r, s.passes[:0], s.expr)
-	s.now, s.from, s.ended = 0, 0, false
+	var byRules bool
+	if s.passes, byRules = rulePasses(s.r, s.passes[:0], s.expr, s.rules); !byRules {
+		s.passes = scanPasses(s.r, s.passes, s.expr)
+	}
+	s.now, s.from, s.cursor, s.ended = 0, 0, nil, false
+	s.acct.Release()
+	s.seen, s.seenN = nil, 0
+	if byRules && len(s.passes) > 1 {
+		s.seen = &graph.VertexSet{}
+	}
 	if len(rows) == 0 {
 		s.now = len(s.passes)
 	}
@@ -179,12 +196,10 @@ func (s *scanner) more(ctx context.Context) (part, bool, error) {
 			continue
 		}
 		pass := &s.passes[s.now]
-		var err error
-		s.buf, s.from, s.ended, err = s.r.Tx.Scan(ctx, pass.label, s.from, s.buf[:0])
+		ids, err := s.read(ctx, pass)
 		if err != nil {
 			return part{}, false, err
 		}
-		ids := s.buf
 		if pass.test != nil {
 			if ids, err = s.filter(ctx, ids, pass.test); err != nil {
 				return part{}, false, err
@@ -195,6 +210,22 @@ func (s *scanner) more(ctx context.Context) (part, bool, error) {
 		}
 	}
 	return part{}, false, nil
+}
+
+// read returns the next vertices of a pass.
+func (s *scanner) read(ctx context.Context, pass *scanPass) (ids []graph.VertexID, err error) {
+	if pass.by == nil {
+		s.buf, s.from, s.ended, err = s.r.Tx.Scan(ctx, pass.label, s.from, s.buf[:0])
+		return s.buf, err
+	}
+	if s.buf, err = s.r.ScanRange(ctx, pass.by, &s.cursor, s.buf[:0]); err != nil {
+		return nil, err
+	}
+	if s.ended = s.cursor == nil; s.seen == nil {
+		return s.buf, nil
+	}
+	s.fresh = s.seen.AppendNew(s.fresh[:0], s.buf)
+	return s.fresh, runtime.GrowSet(&s.acct, s.seen, &s.seenN)
 }
 
 // filter keeps the vertices that pass a test, in place.

@@ -40,6 +40,36 @@ func scanPasses(r *runtime.Run, dst []scanPass, e *plan.LabelExpr) []scanPass {
 	return dst
 }
 
+// rulePasses appends to dst scans of the ranges that have what access rules show; ok is false if they do not, or
+// not by the indexes of the plan, or if a claim has so many values that a scan of the label is cheaper.
+func rulePasses(r *runtime.Run, dst []scanPass, e *plan.LabelExpr, by *plan.RuleScan) (passes []scanPass, ok bool) {
+	if by == nil {
+		return dst, false
+	}
+	rules := r.Tx.Features().Rules
+	label, known := r.Graph.Label(by.Label)
+	if rules == nil || !known {
+		return dst, false
+	}
+	ranges, ok := rules.RuleRanges(label)
+	intervals := 0
+	for _, x := range ranges {
+		ok = ok && slices.Contains(by.Indexes, x.Index)
+		intervals += 1 + len(x.Range.Further)
+	}
+	if !ok || intervals > by.Most {
+		return dst, false
+	}
+	var test *expr.LabelTest
+	if e.Op != plan.LabelName {
+		test = expr.NewLabelTest(r, e)
+	}
+	for i := range ranges {
+		dst = append(dst, scanPass{by: &ranges[i], test: test})
+	}
+	return dst, true
+}
+
 // cover returns labels of which every vertex that satisfies e has at least one, preferring few vertices; ok is false if there
 // are no such labels.
 func cover(e *plan.LabelExpr, counts *graph.Counts) (names []string, ok bool) {

@@ -102,13 +102,22 @@ func (b *builder) filter(e plan.Expr) {
 	b.node = b.last
 }
 
+// scan returns the scan of a vertex.
+func (b *builder) scan(in plan.Node, v plan.Col, labels *plan.LabelExpr) plan.Node {
+	rules := b.m.o.ruleScan(labels)
+	if rules != nil {
+		b.m.o.fired(ruleIndex)
+	}
+	return &plan.Scan{Input: in, Out: v, Labels: labels, Rules: rules}
+}
+
 func (b *builder) step(s step) {
 	switch s.kind {
 	case stepScan:
 		v := b.m.p.Vertices[s.vertex]
 		b.missing(v)
 		if !b.join(v) {
-			b.node = &plan.Scan{Input: b.node, Out: v.Col, Labels: v.Labels}
+			b.node = b.scan(b.node, v.Col, v.Labels)
 		}
 		b.bind(v.Col)
 	case stepSeek:
@@ -169,7 +178,7 @@ func (b *builder) join(v plan.PatVertex) bool {
 		return false
 	}
 	j.Left = &plan.Project{Input: b.node, Keep: true, Items: left}
-	j.Right = &plan.Project{Input: &plan.Scan{Input: &plan.Unit{}, Out: v.Col, Labels: v.Labels}, Keep: true, Items: right}
+	j.Right = &plan.Project{Input: b.scan(&plan.Unit{}, v.Col, v.Labels), Keep: true, Items: right}
 	b.m.o.fired(hashJoin)
 	b.node = j
 	return true
@@ -409,7 +418,7 @@ func (b *builder) boundEdges(e plan.PatEdge) {
 	q := b.m.o.Query
 	for _, c := range []plan.Col{e.Left, e.Right} {
 		if !b.bound.Has(c) && c == e.Left {
-			b.node = &plan.Scan{Input: b.node, Out: c, Labels: b.m.labels[c]}
+			b.node = b.scan(b.node, c, b.m.labels[c])
 			b.bind(c)
 		}
 	}

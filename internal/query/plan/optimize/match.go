@@ -599,14 +599,15 @@ func (m *matcher) take(t *partialPlan, s step) {
 	case stepScan:
 		v := m.p.Vertices[s.vertex]
 		m.bind(t, v.Col)
-		n := m.o.Vertices(v.Labels)
+		n := m.o.Vertices(v.Labels) * m.o.shown(v.Labels)
 		if m.o.Query.Writes {
 			n = max(n, plan.MinNewVertices)
 		}
 		t.card *= n
 	case stepSeek:
-		m.bind(t, m.p.Vertices[s.vertex].Col)
-		t.card *= s.access.rows
+		v := m.p.Vertices[s.vertex]
+		m.bind(t, v.Col)
+		t.card *= s.access.rows * m.o.shown(v.Labels)
 		t.pass(s.access.preds...)
 	case stepSeekEdge:
 		e := m.p.Edges[s.edge]

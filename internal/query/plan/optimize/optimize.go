@@ -16,6 +16,8 @@ type Env struct {
 	Indexes []graph.Index
 	// Features are those of the graph; nil: none. No plan needs one that the graph does not have.
 	Features *shard.FeatureSet
+	// Rules tells by which indexes a scan finds what the caller may see; nil: nothing is hidden, or by none.
+	Rules shard.RuleScanner
 	// Disable names rules that must not fire; tests run with each rule off.
 	Disable []string
 	// Fired, if set, is called with the name of each rule that fires.
@@ -31,6 +33,7 @@ type optimizer struct {
 	// labelNames are the labels that counts knows, sorted, so that one graph has one plan.
 	labelNames []string
 	subplans   map[plan.Node]bool         // see inSubplan
+	ruled      map[string]*plan.RuleScan  // by label, see ruleScan
 	noIndex    map[plan.MissingIndex]bool // the elements of Query.NoIndex
 }
 
@@ -48,7 +51,7 @@ func Plan(q *plan.Query, env Env) {
 	if len(q.Cols) == 0 {
 		q.Cols = make([]plan.ColInfo, 1)
 	}
-	o := &optimizer{Statistics: plan.NewStatistics(q, env.Counts, env.Indexes, env.Steps), env: &env, subplans: map[plan.Node]bool{}, noIndex: map[plan.MissingIndex]bool{}}
+	o := &optimizer{Statistics: plan.NewStatistics(q, env.Counts, env.Indexes, env.Steps), env: &env, subplans: map[plan.Node]bool{}, ruled: map[string]*plan.RuleScan{}, noIndex: map[plan.MissingIndex]bool{}}
 	o.labelNames = slices.Sorted(maps.Keys(o.Counts.ByLabel))
 	o.writes = writes(q.Root)
 	o.barriers(q.Root)

@@ -12,6 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/query/plan/optimize"
+	"github.com/hopgate/hopgate/internal/rules"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -88,8 +89,45 @@ func feature(name string) shard.Feature {
 	return shard.NumFeatures
 }
 
+// ruled says that rules let the caller of a scan see what indexes have for one value, or in an interval.
+type ruled struct {
+	shard.RuleScanner
+	parts     []rules.Part
+	remembers bool
+}
+
+func (r *ruled) RuleIndexes(label string) (parts []rules.Part, ok bool) {
+	for _, p := range r.parts {
+		if p.Index.Label == label {
+			parts = append(parts, p)
+		}
+	}
+	return parts, len(parts) > 0
+}
+
+func (r *ruled) Remembers() bool { return r.remembers }
+
+// ruledBy returns the rules of a case: names of indexes, each with the number of values.
+func ruledBy(indexes []graph.Index, cases []string) shard.RuleScanner {
+	r := &ruled{}
+	for _, s := range cases {
+		name, n, _ := strings.Cut(s, "/")
+		values, _ := strconv.Atoi(n)
+		r.remembers = r.remembers || name == "remembered"
+		for _, ix := range indexes {
+			if ix.Name == name {
+				r.parts = append(r.parts, rules.Part{Index: ix, Values: values, Bounds: 2})
+			}
+		}
+		if name == "secret" { // an index that the caller may not know
+			r.parts = append(r.parts, rules.Part{Index: graph.Index{ID: 100, Name: name, Label: "Post", Props: []string{"tenant"}}, Values: values})
+		}
+	}
+	return r
+}
+
 // TestPlans pins the plans of statements and the rules that fire. rule= requires a rule to fire; never= requires it not to; without= names features
-// that the graph does not have.
+// that the graph does not have; by= names indexes that find what access rules let the caller see, with the number of values (none: an interval).
 func TestPlans(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -131,6 +169,9 @@ func TestPlans(t *testing.T) {
 						}
 						env.Features[missing] = "this backing has none"
 					}
+				}
+				if a.Key == "by" {
+					env.Rules = ruledBy(env.Indexes, a.Vals)
 				}
 				if a.Key == "have" {
 					env.Counts.Props = have(env.Indexes, env.Counts, a.Vals)

@@ -550,6 +550,7 @@ func (o *optimizer) distinctEnds(n plan.Node, set bool) {
 const (
 	startPoint     = "StartPoint"     // start elsewhere than at the first vertex in the text
 	seekIndex      = "IndexSeek"      // look vertices or edges up in an index, or by id
+	ruleIndex      = "RuleIndex"      // scan a label by an index of what access rules compare
 	hashJoin       = "HashJoin"       // hash the vertices of a disjoint part by the compared values
 	intersection   = "Intersection"   // close a cycle by intersecting two lists
 	orExpansion    = "OrExpansion"    // plan the branches of a disjunction by themselves
@@ -583,7 +584,7 @@ func (o *optimizer) fired(rule string) {
 
 // Rules returns the names of the rules that can be disabled.
 func Rules() []string {
-	names := []string{"DistinctEnds", startPoint, seekIndex, hashJoin, intersection, orExpansion, pushPredicates}
+	names := []string{"DistinctEnds", startPoint, seekIndex, ruleIndex, hashJoin, intersection, orExpansion, pushPredicates}
 	for _, rs := range [][]rule{logical, physical} {
 		for i := range rs {
 			names = append(names, rs[i].name)

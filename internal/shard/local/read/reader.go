@@ -76,6 +76,7 @@ var partFeatures = shard.FeatureSet{
 	shard.ExactCounts:  "the leader has the counts of all parts",
 	shard.ChangeDates:  "the leader knows of the commits",
 	shard.DegreeBounds: "degrees are looked up",
+	shard.RuleScans:    "every vertex is visible",
 }
 
 // Views returns the views of the shards, nil for those of other processes.

@@ -20,6 +20,7 @@ var features = shard.FeatureSet{
 	shard.Passing:      "the processes of the shards have the caches",
 	shard.ChangeDates:  "the leader knows of the commits",
 	shard.DegreeBounds: "degrees are looked up",
+	shard.RuleScans:    "every vertex is visible",
 }
 
 // Features implements shard.Graph.
