@@ -61,7 +61,7 @@ func (b *Bound) cover(label graph.LabelID) *Cover {
 	indexes := b.c.Indexes()
 	for i := range b.p.rules {
 		r := &b.p.rules[i]
-		if r.Edges || r.Effect != Grant || !r.covers(Traverse) || len(r.Names) > 0 && !slices.ContainsFunc(r.Names, func(n string) bool { return beside[n] }) {
+		if r.Edges || r.Effect != Grant || !r.covers(Traverse, "") || len(r.Names) > 0 && !slices.ContainsFunc(r.Names, func(n string) bool { return beside[n] }) {
 			continue
 		}
 		parts, ok := partsOf(r.where, r.props, func(prop string) *graph.Index {
