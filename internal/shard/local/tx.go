@@ -22,14 +22,22 @@ import (
 type Tx struct {
 	read.Tx
 	*write.Mutator // nil if it only reads
+	*writing       // of a reader: noWriting
 	g              *Graph
-	snap           *snapshot        // nil if it holds the writer's lock
-	id             storage.CommitID // of the commit, or zero
-	seq            uint64           // of the commit
-	nth            int              // of those that were committed together
-	turn           *turns.Taker     // takes turns with others that change the same; or nil
-	changed        []shard.Key      // at which it takes its turn because of its changes
+	snap           *snapshot // nil if it holds the writer's lock
 }
+
+// writing is what a transaction that may write needs for its commit.
+type writing struct {
+	id      storage.CommitID // of the commit, or zero
+	seq     uint64           // of the commit
+	nth     int              // of those that were committed together
+	turn    *turns.Taker     // takes turns with others that change the same; or nil
+	changed []shard.Key      // at which it takes its turn because of its changes
+}
+
+// noWriting is the writing of all transactions that only read. It never changes.
+var noWriting writing
 
 var (
 	_ shard.Graph  = (*Graph)(nil)
@@ -56,14 +64,14 @@ func (tx *Tx) Features() shard.Features {
 
 // reader begins to read a snapshot.
 func (g *Graph) reader(c *snapshot) *Tx {
-	tx := &Tx{g: g, snap: c}
+	tx := &Tx{writing: &noWriting, g: g, snap: c}
 	tx.Open(g.Readers, g.Catalog, &c.Snapshot)
 	return tx
 }
 
 // writerOver begins to write over a snapshot, or, if that is nil, over the present state.
 func (g *Graph) writerOver(c *snapshot) *Tx {
-	tx := &Tx{g: g, snap: c}
+	tx := &Tx{writing: new(writing), g: g, snap: c}
 	if c != nil {
 		tx.Mutator = write.Begin(&tx.Tx, &c.Snapshot, write.State{Readers: g.Readers, Catalog: g.Catalog, Shards: g.shards})
 	} else {
@@ -118,8 +126,12 @@ func (tx *Tx) Commit(ctx context.Context) error {
 	return err
 }
 
-// Name makes the transaction's commit findable by Outcome.
-func (tx *Tx) Name(id storage.CommitID) { tx.id = id }
+// Name makes the commit of a transaction that may write findable by Outcome.
+func (tx *Tx) Name(id storage.CommitID) {
+	if tx.Mutator != nil {
+		tx.id = id
+	}
+}
 
 // ids returns the name of the transaction, if it has one.
 func (tx *Tx) ids() []storage.CommitID {

@@ -189,6 +189,28 @@ func (l *Lists) Open(v *ListView, seq, vertices uint64, src ListSource, touched 
 	l.cache.lists.enter(&v.pin)
 }
 
+// Hold keeps slices that come out of views valid after these have been closed.
+type Hold struct {
+	lists *Lists // nil: nothing is held
+	pin   pin
+}
+
+// Begin holds what views of lists give from now on until End.
+func (h *Hold) Begin(l *Lists) {
+	if h.lists == nil {
+		h.lists = l
+		l.cache.lists.enter(&h.pin)
+	}
+}
+
+// End holds nothing any more.
+func (h *Hold) End() {
+	if h.lists != nil {
+		h.lists.cache.leave(&h.lists.cache.lists, &h.pin)
+		h.lists = nil
+	}
+}
+
 // Count has what the view reads counted from now on, or with nil no more. No read runs meanwhile.
 func (v *ListView) Count(r *graph.Reads) { v.reads = r }
 

@@ -62,9 +62,8 @@ func (tx *Reader) openLists(values bool) *listViews {
 	}
 	tx.mu.Lock()
 	defer tx.mu.Unlock()
-	if values && !tx.holds {
-		tx.on.Topology.lists[0].Open(&tx.values, 0, 0, nil, nil)
-		tx.holds = true
+	if values {
+		tx.values.Begin(tx.on.Topology.lists[0])
 	}
 	for no, l := range tx.on.Topology.lists {
 		if lv.refs[no] = nil; tx.over == nil && tx.views[no] == nil {
@@ -145,10 +144,7 @@ func (tx *Reader) CloseDecoded() {
 		tx.columns[no].Close()
 	}
 	tx.columns = nil
-	if tx.holds {
-		tx.values.Close()
-		tx.holds = false
-	}
+	tx.values.End()
 }
 
 // Decode decodes a cell that is not a simple value.

@@ -32,10 +32,8 @@ type Reader struct {
 	again   Again        // of a part's reader
 
 	columns []cache.ColumnView // open from the first use to the end
-	// values keeps the properties of edges that were returned, which lie in the memory of decoded lists, until the end.
-	values cache.ListView
-	holds  bool // values is open
-	mu     sync.Mutex
+	values  cache.Hold         // keeps the properties of edges that were returned, which lie in the memory of decoded lists, until the end
+	mu      sync.Mutex
 }
 
 // Again begins another reader of the same state, or of a later one. end ends it.
