@@ -89,6 +89,7 @@ internal/query/cypher/check
 internal/bolt/packstream
 internal/query/cypher
 internal/query/fetch/syntax
+internal/query/fetch/verify
 internal/query/fetch/bind
 internal/query/fetch
 internal/query/traverse

@@ -269,6 +269,7 @@ func (e *Engine) startOnce(res *Result) error {
 	if err := p.check(req.Params, req.ReadOnly, req.Unsafe); err != nil {
 		return err
 	}
+	q.readOnly = req.ReadOnly
 	if req.Stale > 0 && p.writes() {
 		return graph.StaleWrite("a statement that writes")
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/fetch"
 	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
+	"github.com/hopgate/hopgate/internal/query/fetch/verify"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/query/steps"
@@ -96,11 +97,13 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, need a
 	q.trace.enter("plan")
 	charge, limits := e.Charge(ctx), e.opt.Fetch
 	defer charge.Release()
-	r, err := syntax.Parse(req.Method, req.Body, limits, charge.Add, countFor(ctx))
+	parse := func(body []byte) (*syntax.Request, error) {
+		return syntax.Parse(req.Method, body, limits, charge.Add, countFor(ctx))
+	}
+	r, err := parse(req.Body)
 	if err != nil {
 		return res, err
 	}
-	e.restrict(ctx, r, q.Graph)
 	mode := shard.Read
 	if fetchWrites(req.Method) {
 		if req.Stale > 0 {
@@ -123,6 +126,10 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, need a
 		return res, err
 	}
 	defer tx.Rollback()
+	if r, err = verify.Apply(verify.Of(g.Definitions()), r, parse); err != nil {
+		return res, err
+	}
+	e.restrict(ctx, r, q.Graph)
 	q.trace.enter("execute")
 	q.trace.stream()
 	run := &fetchRun{e: e, g: g, tx: tx, q: q, need: need, writes: mode != shard.Read}
@@ -176,11 +183,8 @@ func (e *Engine) fetchRole(ctx context.Context, q *Running, method string) acces
 
 // restrict applies the access rules, if there are any, to a request.
 func (e *Engine) restrict(ctx context.Context, r *syntax.Request, graphName string) {
-	if e.opt.FetchRules == nil {
-		return
-	}
 	var caller syntax.Caller
-	if e.opt.FetchCaller != nil {
+	if e.opt.FetchRules != nil && e.opt.FetchCaller != nil {
 		caller = e.opt.FetchCaller(ctx, graphName)
 	}
 	r.Restrict(e.opt.FetchRules, caller)

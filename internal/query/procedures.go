@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/definition"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/procedure"
@@ -35,6 +36,19 @@ func (h host) Graph(ctx context.Context) string {
 		return q.on()
 	}
 	return DefaultGraph
+}
+
+// Define implements procedure.Host.
+func (h host) Define(ctx context.Context, g shard.Graph, c definition.Change) error {
+	q := transactionOf(ctx)
+	if q == nil || q.tx != nil || q.idle || q.readOnly || q.action != "" && q.action != "rules" {
+		return graph.RequestError(graph.KindInvalid, "NotAlone", "definitions change in a statement that changes nothing else, outside transactions, in a request that may write")
+	}
+	q.action = "rules"
+	if err := access.Check(ctx, q.on(), access.Admin); err != nil {
+		return err
+	}
+	return g.Define(ctx, c)
 }
 
 // Transactions implements procedure.Host.

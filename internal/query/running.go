@@ -32,6 +32,7 @@ type Running struct {
 	stale     time.Duration // by how much the snapshot that it reads may be out of date
 	kind      Kind
 	permitted atomic.Uint32   // the role that it needs; None: it is not known yet
+	readOnly  bool            // it must not change anything
 	system    bool            // runs on the system rather than a graph
 	quiet     bool            // not counted, limited or logged
 	admitted  bool            // it must leave the gate

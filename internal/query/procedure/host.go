@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/definition"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 )
@@ -25,6 +26,8 @@ type Host interface {
 	SetMetadata(ctx context.Context, m graph.Value)
 	// Connections returns the connections of the protocols that keep any.
 	Connections(ctx context.Context) []Connection
+	// Define changes the definitions of a graph at once, for an admin of it, in a statement of its own that changes nothing else.
+	Define(ctx context.Context, g shard.Graph, c definition.Change) error
 	// Authenticates reports whether callers are asked who they are.
 	Authenticates() bool
 }

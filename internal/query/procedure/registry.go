@@ -57,6 +57,7 @@ func New(host Host) *Registry {
 	r.addAlgorithms()
 	r.addVectors()
 	r.addFullText()
+	r.addRequests()
 	return r
 }
 
