@@ -15,15 +15,21 @@ import (
 // Complete makes a Tx that only reads of a Reader and the Indexes beside it, or nil. Its other requests are composed of theirs, and the
 // counts are taken with the first question for them. end is called once, by Commit or Rollback. It has none of Features.
 func Complete(names graph.Catalog, r Reader, x Indexes, end func()) Tx {
-	c := &completed{Reader: r, Indexes: x, names: names, end: end}
-	if x == nil {
-		c.Indexes = noIndexes{}
-	}
+	c := new(Completed)
+	c.Init(names, r, x, end)
 	return c
 }
 
-// completed is what Complete returns.
-type completed struct {
+// Init makes c what Complete returns.
+func (c *Completed) Init(names graph.Catalog, r Reader, x Indexes, end func()) {
+	c.Reader, c.Indexes, c.names, c.end = r, x, names, end
+	if x == nil {
+		c.Indexes = noIndexes{}
+	}
+}
+
+// Completed is what Complete returns. It may be part of another transaction, to be one allocation with it.
+type Completed struct {
 	Reader
 	Indexes
 	names graph.Catalog
@@ -44,15 +50,15 @@ var readOnly = func() (s FeatureSet) {
 }()
 
 // Features implements Tx.
-func (c *completed) Features() Features { return Features{Exact: c, Set: &readOnly} }
+func (c *Completed) Features() Features { return Features{Exact: c, Set: &readOnly} }
 
 // EdgeRecords implements Composed.
-func (c *completed) EdgeRecords(ctx context.Context, edges []graph.Edge, out []Record) error {
+func (c *Completed) EdgeRecords(ctx context.Context, edges []graph.Edge, out []Record) error {
 	return ReadEdgeRecords(ctx, c.names, c, edges, out)
 }
 
 // Step implements Composed.
-func (c *completed) Step(ctx context.Context, from *graph.VertexSet, types []graph.TypeID, dir graph.Direction, out *graph.VertexSet) error {
+func (c *Completed) Step(ctx context.Context, from *graph.VertexSet, types []graph.TypeID, dir graph.Direction, out *graph.VertexSet) error {
 	req := Expand{Sources: from.AppendTo(nil), Types: types, Dir: dir, Into: out}
 	slices.Sort(req.Sources)
 	var res Neighbours
@@ -66,22 +72,22 @@ func (c *completed) Step(ctx context.Context, from *graph.VertexSet, types []gra
 }
 
 // Compare implements Composed.
-func (c *completed) Compare(ctx context.Context, prop graph.PropID, probe *vector.Probe, ids []graph.VertexID, scores []float64) (int, error) {
+func (c *Completed) Compare(ctx context.Context, prop graph.PropID, probe *vector.Probe, ids []graph.VertexID, scores []float64) (int, error) {
 	return ReadAndCompare(ctx, c, prop, probe, ids, scores)
 }
 
 // CompareEdges implements Composed.
-func (c *completed) CompareEdges(ctx context.Context, req *Nearest, sources []graph.VertexID, best *Top) (NearestFound, error) {
+func (c *Completed) CompareEdges(ctx context.Context, req *Nearest, sources []graph.VertexID, best *Top) (NearestFound, error) {
 	return ReadAndCompareEdges(ctx, c, req, sources, best)
 }
 
 // Nearest implements Composed: the caller compares all.
-func (*completed) Nearest(context.Context, *Nearest, *Top) (NearestFound, error) {
+func (*Completed) Nearest(context.Context, *Nearest, *Top) (NearestFound, error) {
 	return NearestFound{}, nil
 }
 
 // Counts implements Tx. It returns none if the backing fails, as it does with the requests that follow.
-func (c *completed) Counts() *graph.Counts {
+func (c *Completed) Counts() *graph.Counts {
 	c.count.Do(func() {
 		var err error
 		if c.counts, err = CountAll(context.Background(), c.names, c.Reader); err != nil {
@@ -92,16 +98,16 @@ func (c *completed) Counts() *graph.Counts {
 }
 
 // Statistics implements Tx.
-func (c *completed) Statistics() *graph.Counts { return c.Counts() }
+func (c *Completed) Statistics() *graph.Counts { return c.Counts() }
 
 // Records implements Tx.
-func (c *completed) Records(ctx context.Context, ids []graph.VertexID, out []Record) error {
+func (c *Completed) Records(ctx context.Context, ids []graph.VertexID, out []Record) error {
 	all := allProps(c.names)
 	return ReadRecords(ctx, c, func(graph.LabelSet) []graph.PropID { return all }, ids, out)
 }
 
 // index finds an index by its number.
-func (c *completed) index(id graph.IndexID, edges bool) (IndexRef, graph.TypeID, error) {
+func (c *Completed) index(id graph.IndexID, edges bool) (IndexRef, graph.TypeID, error) {
 	for _, ix := range c.names.Indexes() {
 		if ix.ID == id && ix.Indexed && edges == (ix.Type != "") {
 			t, _ := c.names.Type(ix.Type)
@@ -112,7 +118,7 @@ func (c *completed) index(id graph.IndexID, edges bool) (IndexRef, graph.TypeID,
 }
 
 // Seek implements Tx.
-func (c *completed) Seek(ctx context.Context, req *Seek, res *Found) error {
+func (c *Completed) Seek(ctx context.Context, req *Seek, res *Found) error {
 	ref, _, err := c.index(req.Index, false)
 	if err != nil {
 		return err
@@ -121,7 +127,7 @@ func (c *completed) Seek(ctx context.Context, req *Seek, res *Found) error {
 }
 
 // SeekEdges implements Tx.
-func (c *completed) SeekEdges(ctx context.Context, req *Seek, res *FoundEdges) error {
+func (c *Completed) SeekEdges(ctx context.Context, req *Seek, res *FoundEdges) error {
 	ref, t, err := c.index(req.Index, true)
 	if err != nil {
 		return err
@@ -130,7 +136,7 @@ func (c *completed) SeekEdges(ctx context.Context, req *Seek, res *FoundEdges) e
 }
 
 // SeekRange implements Tx.
-func (c *completed) SeekRange(ctx context.Context, index graph.IndexID, r Range, cursor *[]byte, dst []graph.VertexID) ([]graph.VertexID, error) {
+func (c *Completed) SeekRange(ctx context.Context, index graph.IndexID, r Range, cursor *[]byte, dst []graph.VertexID) ([]graph.VertexID, error) {
 	ref, _, err := c.index(index, false)
 	if err != nil {
 		return dst, err
@@ -139,7 +145,7 @@ func (c *completed) SeekRange(ctx context.Context, index graph.IndexID, r Range,
 }
 
 // SeekEdgeRange implements Tx.
-func (c *completed) SeekEdgeRange(ctx context.Context, index graph.IndexID, r Range, cursor *[]byte, dst []graph.Edge) ([]graph.Edge, error) {
+func (c *Completed) SeekEdgeRange(ctx context.Context, index graph.IndexID, r Range, cursor *[]byte, dst []graph.Edge) ([]graph.Edge, error) {
 	ref, t, err := c.index(index, true)
 	if err != nil {
 		return dst, err
@@ -150,31 +156,31 @@ func (c *completed) SeekEdgeRange(ctx context.Context, index graph.IndexID, r Ra
 func errReadOnly() error { return graph.InternalError("a write to a graph that can only be read", nil) }
 
 // Label implements Writer.
-func (*completed) Label(string) (graph.LabelID, error) { return 0, errReadOnly() }
+func (*Completed) Label(string) (graph.LabelID, error) { return 0, errReadOnly() }
 
 // Type implements Writer.
-func (*completed) Type(string) (graph.TypeID, error) { return 0, errReadOnly() }
+func (*Completed) Type(string) (graph.TypeID, error) { return 0, errReadOnly() }
 
 // Prop implements Writer.
-func (*completed) Prop(string) (graph.PropID, error) { return 0, errReadOnly() }
+func (*Completed) Prop(string) (graph.PropID, error) { return 0, errReadOnly() }
 
 // LabelSet implements Writer.
-func (*completed) LabelSet([]graph.LabelID) (graph.LabelSet, error) { return 0, errReadOnly() }
+func (*Completed) LabelSet([]graph.LabelID) (graph.LabelSet, error) { return 0, errReadOnly() }
 
 // Apply implements Writer.
-func (*completed) Apply(context.Context, []Mutation) error { return errReadOnly() }
+func (*Completed) Apply(context.Context, []Mutation) error { return errReadOnly() }
 
 // CheckUnique implements Writer.
-func (*completed) CheckUnique(context.Context) error { return nil }
+func (*Completed) CheckUnique(context.Context) error { return nil }
 
 // Commit implements Writer: there are no changes.
-func (c *completed) Commit(context.Context) error {
+func (c *Completed) Commit(context.Context) error {
 	c.Rollback()
 	return nil
 }
 
 // Rollback implements Writer.
-func (c *completed) Rollback() { c.once.Do(c.end) }
+func (c *Completed) Rollback() { c.once.Do(c.end) }
 
 // noIndexes are the Indexes of a backing without any.
 type noIndexes struct{}

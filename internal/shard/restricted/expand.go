@@ -21,9 +21,15 @@ func (r *reader) Expand(ctx context.Context, req *shard.Expand, res *shard.Neigh
 	case req.Into != nil && req.MaxEdges == 0:
 		return r.expandAllInto(ctx, req, res)
 	}
-	x := expansion{r: r, b: b, req: req, res: res, plain: plain}
-	return x.run(ctx)
+	x := expansions.Get().(*expansion)
+	defer expansions.Put(x)
+	*x = expansion{r: r, b: b, req: req, res: res, plain: plain, flags: x.flags}
+	err := x.run(ctx)
+	*x = expansion{flags: x.flags}
+	return err
 }
+
+var expansions = sync.Pool{New: func() any { return new(expansion) }}
 
 func whereProps(req *shard.Expand) []graph.PropID {
 	props := make([]graph.PropID, len(req.Where))
@@ -58,6 +64,7 @@ type expansion struct {
 	plain  bool // all edges are seen, with what the request reads of them
 	inner  shard.Expand
 	hidden []shard.EdgeRange // conditions on properties that may be hidden
+	flags  []bool            // memory
 }
 
 func (x *expansion) run(ctx context.Context) error {
@@ -111,17 +118,12 @@ func (x *expansion) prepare() bool {
 	return len(x.inner.Types) > 0
 }
 
-// flags are reused memory.
-var flags = sync.Pool{New: func() any { return new([]bool) }}
-
 // filter leaves the visible edges in the answer, with what may be read of them.
 func (x *expansion) filter(ctx context.Context) error {
-	mem := flags.Get().(*[]bool)
-	defer flags.Put(mem)
 	res := x.res
 	ends, sources := len(res.Targets), res.Done
-	*mem = slices.Grow((*mem)[:0], ends+sources)[:ends+sources]
-	keep, near := (*mem)[:ends], (*mem)[ends:]
+	x.flags = slices.Grow(x.flags[:0], ends+sources)[:ends+sources]
+	keep, near := x.flags[:ends], x.flags[ends:]
 	if err := x.visible(ctx, keep, near); err != nil {
 		return err
 	}

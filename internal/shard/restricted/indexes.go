@@ -57,23 +57,31 @@ func (r *reader) indexed(id graph.IndexID) (masked []graph.PropID, ok bool) {
 
 // foundVertices is owners for vertices.
 func (r *reader) foundVertices(ctx context.Context, index graph.IndexID, ids []graph.VertexID) ([]bool, error) {
+	found := make([]bool, len(ids))
+	return found, r.findVertices(ctx, index, ids, found)
+}
+
+// findVertices sets which owners of entries of an index may be found.
+func (r *reader) findVertices(ctx context.Context, index graph.IndexID, ids []graph.VertexID, found []bool) error {
 	masked, ok := r.indexed(index)
 	switch {
 	case !ok:
-		return make([]bool, len(ids)), nil
+		clear(found)
+		return nil
 	case len(masked) == 0:
-		return r.visible(ctx, ids)
+		return r.see(ctx, ids, found)
 	}
 	v, err := r.look(ctx, ids, reading(masked))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, p := range masked {
 		for i, e := range v.elements {
 			v.seen[i] = v.seen[i] && e.Read(p).Permits(v.cols, i)
 		}
 	}
-	return v.seen, nil
+	copy(found, v.seen)
+	return nil
 }
 
 // foundEdges is owners for edges.

@@ -72,11 +72,22 @@ func reading(props []graph.PropID) func(e *rules.Element) bool {
 
 // filter returns the vertices that are visible, in the memory of ids.
 func (r *reader) filter(ctx context.Context, ids []graph.VertexID) ([]graph.VertexID, error) {
-	seen, err := r.visible(ctx, ids)
-	if err != nil {
+	mem := flagsOf(len(ids))
+	defer flags.Put(mem)
+	if err := r.see(ctx, ids, *mem); err != nil {
 		return nil, err
 	}
-	return keep(ids, seen), nil
+	return keep(ids, *mem), nil
+}
+
+// flags are reused memory.
+var flags = sync.Pool{New: func() any { return new([]bool) }}
+
+// flagsOf returns n flags of any value, to be put back to flags.
+func flagsOf(n int) *[]bool {
+	mem := flags.Get().(*[]bool)
+	*mem = slices.Grow((*mem)[:0], n)[:n]
+	return mem
 }
 
 // visible returns which vertices are visible. One that is not there may be either.
@@ -138,11 +149,11 @@ func (r *reader) Scan(
 		if dst, next, done, err = r.tx.Scan(ctx, label, next, dst); err != nil {
 			return dst, next, done, err
 		}
-		seen, err := r.visible(ctx, dst[start:])
+		seen, err := r.filter(ctx, dst[start:])
 		if err != nil {
 			return dst, next, done, err
 		}
-		dst = append(dst[:start], keep(dst[start:], seen)...)
+		dst = dst[:start+len(seen)]
 	}
 	return dst, next, done, nil
 }
@@ -165,11 +176,12 @@ func (r *reader) LabelSets(ctx context.Context, ids []graph.VertexID, out []grap
 	if all, _ := r.free(); all || err != nil {
 		return err
 	}
-	seen, err := r.visible(ctx, ids)
-	if err != nil {
+	mem := flagsOf(len(ids))
+	defer flags.Put(mem)
+	if err := r.see(ctx, ids, *mem); err != nil {
 		return err
 	}
-	for i, ok := range seen {
+	for i, ok := range *mem {
 		if !ok {
 			out[i] = 0
 		}
@@ -184,11 +196,12 @@ func (r *reader) Properties(ctx context.Context, ids []graph.VertexID, props []g
 	}
 	b := r.bound.Load()
 	if !b.All(false) {
-		seen, err := r.visible(ctx, ids)
-		if err != nil {
+		mem := flagsOf(len(ids))
+		defer flags.Put(mem)
+		if err := r.see(ctx, ids, *mem); err != nil {
 			return err
 		}
-		for i, ok := range seen {
+		for i, ok := range *mem {
 			if !ok {
 				for p := range props {
 					out[p][i] = graph.Value{}

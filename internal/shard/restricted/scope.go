@@ -112,9 +112,9 @@ type scope struct {
 	closed bool
 }
 
-// reader returns the reader of a transaction.
-func (s *scope) reader(tx shard.Tx) *reader {
-	r := &reader{tx: tx, names: s.names}
+// begin begins to read a transaction.
+func (s *scope) begin(r *reader, tx shard.Tx) {
+	r.tx, r.names = tx, s.names
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := s.bound
@@ -125,7 +125,6 @@ func (s *scope) reader(tx shard.Tx) *reader {
 	}
 	r.bound.Store(b)
 	r.memo = s.remember(tx, b)
-	return r
 }
 
 // remember returns the memo for a transaction. The caller holds the lock.

@@ -12,6 +12,9 @@ import (
 // tx is a transaction under a policy. What it does not do itself, shard.Complete composes of its reader.
 type tx struct {
 	shard.Tx
+	composed shard.Completed // which Tx is
+	own      reader          // which r is
+
 	r      *reader
 	policy *rules.Policy
 	set    *shard.FeatureSet
@@ -29,13 +32,17 @@ func New(of shard.Tx, names graph.Catalog, policy *rules.Policy, set *shard.Feat
 
 // open returns a transaction under the policy of a scope.
 func (s *scope) open(of shard.Tx, set *shard.FeatureSet) shard.Tx {
-	r := s.reader(of)
+	t := &tx{policy: s.policy, set: set}
+	r := &t.own
+	s.begin(r, of)
+	t.composed.Init(s.names, r, r, nil)
 	f := of.Features()
-	return &tx{
-		Tx: shard.Complete(s.names, r, r, of.Rollback), r: r, policy: s.policy, set: set,
-		sums: aggregator{r, f.Aggregates}, texts: texts{r, f.Text}, turns: heir{f.Turns}, scans: scans{r, s.view},
-	}
+	t.Tx, t.r, t.sums, t.texts, t.turns, t.scans = &t.composed, r, aggregator{r, f.Aggregates}, texts{r, f.Text}, heir{f.Turns}, scans{r, s.view}
+	return t
 }
+
+// Rollback implements shard.Tx.
+func (t *tx) Rollback() { t.r.tx.Rollback() }
 
 // FeaturesOf returns the features of transactions under a policy, of those that they have without one.
 func FeaturesOf(of *shard.FeatureSet) *shard.FeatureSet {
@@ -142,12 +149,13 @@ func (t *tx) Seek(ctx context.Context, req *shard.Seek, res *shard.Found) error 
 	if err := t.r.tx.Seek(ctx, req, res); err != nil {
 		return err
 	}
-	found, err := t.r.foundVertices(ctx, req.Index, res.IDs)
-	if err != nil {
+	found := flagsOf(len(res.IDs))
+	defer flags.Put(found)
+	if err := t.r.findVertices(ctx, req.Index, res.IDs, *found); err != nil {
 		return err
 	}
-	narrow(res.Offsets, found)
-	res.IDs = keep(res.IDs, found)
+	narrow(res.Offsets, *found)
+	res.IDs = keep(res.IDs, *found)
 	return nil
 }
 
