@@ -112,6 +112,8 @@ internal/query/exec/write
 internal/query/exec
 internal/query/exec/exectest
 internal/query/tck
+internal/query/option
+internal/query/trusted
 internal/query/procedure
 internal/query
 internal/bolt
@@ -142,6 +144,7 @@ internal/config
 internal/backup
 internal/cli
 internal/answer
+internal/bridge
 internal/export
 cmd/graphctl
 cmd/hopgate

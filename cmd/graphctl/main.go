@@ -48,7 +48,7 @@ func newRoot(a *app) *cobra.Command {
 	root.AddCommand(newTraverse(a), newPath(a))
 	root.AddCommand(
 		newQuery(a), newFetch(a), newExplain(a), newProfile(a), newLoad(a), newGenerate(), newSchema(a), newStats(a),
-		newPS(a), newKill(a), newSlowlog(a), newTop(a), newTrace(a), newDebugInfo(a), newPprof(a), newBench(a), newBackup(a), newRestore(a), newCheck(a), newMember(a), newRules(a), newExport(a), newMCP(a), newVersion(a),
+		newPS(a), newKill(a), newSlowlog(a), newTop(a), newTrace(a), newDebugInfo(a), newPprof(a), newBench(a), newBackup(a), newRestore(a), newCheck(a), newMember(a), newOperation(a), newRules(a), newExport(a), newMCP(a), newVersion(a),
 	)
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {

@@ -39,7 +39,7 @@ func newToken() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&role, "role", role, "fetcher, reader, writer or admin, in all graphs; with --custom-role, none unless it is given")
+	f.StringVar(&role, "role", role, "operations, fetcher, reader, writer or admin, in all graphs; with --custom-role, none unless it is given")
 	f.StringArrayVar(&id.Roles, "custom-role", nil, "custom role in all graphs")
 	f.StringArrayVar(&claims, "claim", nil, "claim name=value; the value is JSON, a bare word a string")
 	return cmd

@@ -15,7 +15,7 @@ func TestToken(t *testing.T) {
 		{nil, `^token: hop_\w+\ntokens:\n  - \{name: "ann", sha256: [0-9a-f]{64}, role: reader\}\n$`},
 		{[]string{"--custom-role", "analyst", "--custom-role", "auditor"}, `[0-9a-f]{64}, roles: \["analyst","auditor"\]\}`},
 		{[]string{"--role", "writer", "--custom-role", "analyst", "--claim", "tenant=acme", "--claim", "regions=[1, \"a\"]"}, `, role: writer, roles: \["analyst"\], claims: \{"regions":\[1,"a"\],"tenant":"acme"\}\}`},
-		{[]string{"--role", "cook"}, `^--role: must be fetcher, reader, writer or admin, is "cook"$`},
+		{[]string{"--role", "cook"}, `^--role: must be operations, fetcher, reader, writer or admin, is "cook"$`},
 		{[]string{"--custom-role", "writer"}, `^the custom role "writer": writer is a built-in role`},
 		{[]string{"--claim", "tenant"}, `^--claim tenant: must be name=value$`},
 		{[]string{"--claim", `a={"b":1}`}, `^--claim a: must be a boolean`},

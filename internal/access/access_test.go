@@ -173,7 +173,7 @@ func TestTokenFaults(t *testing.T) {
 		"tokens: [{name: a, sha256: x, role: reader}]":                                                       "tokens[0].sha256: must be 64 hexadecimal digits",
 		"tokens: [{sha256: " + sum + ", role: reader}]":                                                      "tokens[0].name: must not be empty",
 		"tokens: [{name: a, sha256: " + sum + "}]":                                                           "tokens[0].role: a token has a role, roles, or graphs with roles",
-		"tokens: [{name: a, sha256: " + sum + ", role: root}]":                                               `tokens[0].role: must be fetcher, reader, writer or admin, is "root"`,
+		"tokens: [{name: a, sha256: " + sum + ", role: root}]":                                               `tokens[0].role: must be operations, fetcher, reader, writer or admin, is "root"`,
 		"tokens: [{name: a, sha256: " + sum + ", graphs: {g: x}}]":                                           "tokens[0].graphs.g: must be",
 		"tokens: [{name: a, sha256: " + sum + ", roles: [writer]}]":                                          "tokens[0].roles[0]: writer is a built-in role",
 		"tokens: [{name: a, sha256: " + sum + ", roles: [x, '']}]":                                           "tokens[0].roles[1]: must not be empty",

@@ -34,5 +34,5 @@ func As(ctx context.Context, graphName, claims string) (context.Context, error) 
 	if roles := given.RolesIn(graphName); len(roles) > 0 {
 		id.GraphRoles = map[string][]string{graphName: roles}
 	}
-	return WithGrant(ctx, &Grant{id: id, by: Granted(ctx), in: graphName}), nil
+	return WithGrant(ctx, &Grant{id: id, by: Granted(ctx), in: graphName, need: Admin}), nil
 }

@@ -23,9 +23,11 @@ type Grant struct {
 	auth *Authenticator
 	key  [sha256.Size]byte // of a token in the tokens file, if auth is set
 	now  atomic.Pointer[entry]
-	// by is the grant of an admin of the graph in who asks in the caller's place; nil if the caller asks itself.
-	by *Grant
-	in string
+	// by is the grant that this one lasts as long as, while it has the role need in the graph in: of an admin who asks in the caller's place,
+	// or of the caller before Raise; nil if the grant stands by itself.
+	by   *Grant
+	in   string
+	need Role
 }
 
 // Identity returns the caller as its token describes it now, or why the token is not valid any more.
@@ -34,7 +36,7 @@ func (g *Grant) Identity() (*Identity, error) {
 		return nil, nil
 	}
 	if g.by != nil {
-		if err := g.by.Check(g.in, Admin); err != nil {
+		if err := g.by.Check(g.in, g.need); err != nil {
 			return nil, err
 		}
 	}

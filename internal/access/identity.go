@@ -13,26 +13,27 @@ type Role uint8
 
 // The roles.
 const (
-	None    Role = iota
-	Fetcher      // send JSON-array fetches, subject to the access rules of fetches
-	Reader       // read data and schema
-	Writer       // change data and schema
-	Admin        // create and drop graphs, end requests of others, back up, repair, profile
+	None       Role = iota
+	Operations      // run trusted operations, with the rights that each of them needs
+	Fetcher         // send JSON-array fetches, subject to the access rules of fetches
+	Reader          // read data and schema
+	Writer          // change data and schema
+	Admin           // create and drop graphs, end requests of others, back up, repair, profile
 )
 
-var roleNames = [...]string{None: "none", Fetcher: "fetcher", Reader: "reader", Writer: "writer", Admin: "admin"}
+var roleNames = [...]string{None: "none", Operations: "operations", Fetcher: "fetcher", Reader: "reader", Writer: "writer", Admin: "admin"}
 
 // String returns the role's name.
 func (r Role) String() string { return roleNames[r] }
 
 // ParseRole parses the name of a role other than None.
 func ParseRole(name string) (Role, error) {
-	for r := Fetcher; r <= Admin; r++ {
+	for r := Operations; r <= Admin; r++ {
 		if roleNames[r] == name {
 			return r, nil
 		}
 	}
-	return None, fmt.Errorf("must be fetcher, reader, writer or admin, is %q", name)
+	return None, fmt.Errorf("must be operations, fetcher, reader, writer or admin, is %q", name)
 }
 
 // Identity is an authenticated caller.

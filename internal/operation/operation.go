@@ -183,3 +183,21 @@ func (p *Param) complete() error {
 func (o *Operation) May(roles []string) bool {
 	return len(o.Roles) == 0 || slices.ContainsFunc(roles, func(r string) bool { return slices.Contains(o.Roles, r) })
 }
+
+// State is an operation with what it is like now.
+type State struct {
+	*Operation
+	// Problem is why the operation cannot be planned, or which label, type or property it names that the graph lacks; "" if nothing is wrong.
+	Problem string
+}
+
+// State returns enabled, disabled, or broken.
+func (s *State) State() string {
+	switch {
+	case s.Disabled:
+		return "disabled"
+	case s.Problem != "":
+		return "broken"
+	}
+	return "enabled"
+}

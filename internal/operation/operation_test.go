@@ -165,7 +165,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		all, err := Parse("f", text)
 		if err != nil {
-			require.ErrorAs(t, err, new(*Place))
+			require.ErrorAs(t, err, new(*PlaceError))
 			return
 		}
 		c, err := Put(nil, all)
@@ -183,7 +183,7 @@ func FuzzManifest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		all, err := Manifest("f", b)
 		if err != nil {
-			require.ErrorAs(t, err, new(*Place))
+			require.ErrorAs(t, err, new(*PlaceError))
 			return
 		}
 		_, err = Put(nil, all)

@@ -86,6 +86,15 @@ func (o *Operation) Schema() map[string]any {
 	return out
 }
 
+// InQuery reports whether values of the type can stand in a query string.
+func (t Type) InQuery() bool {
+	of := t.plain()
+	if e := of.Element(); e != "" {
+		of = e.plain()
+	}
+	return of != "MAP" && of != "ANY"
+}
+
 // value returns a value as one of the type: a whole number is also a FLOAT.
 func (t Type) value(v graph.Value) (graph.Value, error) {
 	if v.IsNull() {

@@ -10,20 +10,22 @@ import (
 	"strings"
 )
 
-// Place is where an error is in a file. Line and Column count from 1, Column in bytes.
-type Place struct {
+// PlaceError is an error at a place of a file. Line and Column count from 1, Column in bytes.
+type PlaceError struct {
 	File         string
 	Line, Column int
 	Err          error
 }
 
 // Error implements error.
-func (p *Place) Error() string { return fmt.Sprintf("%s:%d:%d: %v", p.File, p.Line, p.Column, p.Err) }
+func (p *PlaceError) Error() string {
+	return fmt.Sprintf("%s:%d:%d: %v", p.File, p.Line, p.Column, p.Err)
+}
 
 // Unwrap returns the error without its place.
-func (p *Place) Unwrap() error { return p.Err }
+func (p *PlaceError) Unwrap() error { return p.Err }
 
-// Parse returns the operations of a file, whose name is for errors, which are *Place. What comes before the first line "// name:" may only be
+// Parse returns the operations of a file, whose name is for errors, which are *PlaceError. What comes before the first line "// name:" may only be
 // comments and empty lines.
 func Parse(file, text string) (all []*Operation, err error) {
 	p := parser{file: file}
@@ -51,7 +53,7 @@ type parser struct {
 	statement strings.Builder
 }
 
-func (p *parser) fail(column int, err error) error { return &Place{p.file, p.line, column, err} }
+func (p *parser) fail(column int, err error) error { return &PlaceError{p.file, p.line, column, err} }
 
 // header is what a comment says of an operation: "// key: value". value begins at column.
 func header(line string) (key, value string, column int, ok bool) {
@@ -170,7 +172,7 @@ func (p *parser) end() error {
 	p.o.Statement = strings.TrimSuffix(strings.TrimSpace(p.statement.String()), ";")
 	p.statement.Reset()
 	if err := p.o.complete(); err != nil {
-		return &Place{p.file, p.from, 1, fmt.Errorf("the operation %s: %w", p.o.Name, err)}
+		return &PlaceError{p.file, p.from, 1, fmt.Errorf("the operation %s: %w", p.o.Name, err)}
 	}
 	p.all = append(p.all, p.o)
 	p.o = nil
@@ -189,13 +191,13 @@ const apolloFormat = "apollo-persisted-query-manifest"
 
 // Manifest returns the operations of a manifest: Apollo's {"format": …, "version": 1, "operations": [{"id", "name", "type", "body"}]}, or
 // Cosmo's {"version": …, "operations": {id: body}}. A body is a statement, or an operation as in a file; one without a name is called op_ and
-// the first 12 characters of its hash. Errors are *Place.
+// the first 12 characters of its hash. Errors are *PlaceError.
 func Manifest(file string, data []byte) ([]*Operation, error) {
 	var m manifest
 	if err := json.Unmarshal(data, &m); err != nil {
 		return nil, jsonPlace(file, data, err)
 	}
-	fail := func(err error) error { return &Place{file, 1, 1, err} }
+	fail := func(err error) error { return &PlaceError{file, 1, 1, err} }
 	if len(m.Operations) == 0 {
 		return nil, fail(errors.New(`there is no "operations"`))
 	}
@@ -275,5 +277,5 @@ func jsonPlace(file string, data []byte, err error) error {
 		offset = e.Offset
 	}
 	before := data[:min(max(offset-1, 0), int64(len(data)))]
-	return &Place{file, bytes.Count(before, []byte("\n")) + 1, len(before) - bytes.LastIndexByte(before, '\n'), err}
+	return &PlaceError{file, bytes.Count(before, []byte("\n")) + 1, len(before) - bytes.LastIndexByte(before, '\n'), err}
 }

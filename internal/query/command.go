@@ -9,6 +9,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher"
+	"github.com/hopgate/hopgate/internal/query/option"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -71,17 +72,17 @@ func (e commands) createIndex(ctx context.Context, g shard.Graph, c *cypher.Crea
 // and otherwise fails with graph.KindExists.
 func newIndex(list []graph.Index, c *cypher.CreateIndex, params map[string]graph.Value) (ix graph.Index, there bool, err error) {
 	ix = c.Index
-	if ix.Name, err = schemaName(ix.Name, c.NameParam, params); err != nil {
+	if ix.Name, err = option.Name(ix.Name, c.NameParam, params); err != nil {
 		return ix, false, err
 	}
 	if ix.Kind == graph.VectorIndex {
-		if ix.Vector, err = vectorOptions(c.Options, params); err != nil {
+		if ix.Vector, err = option.Vector(c.Options, params); err != nil {
 			return ix, false, err
 		}
 	}
 	if ix.Kind == graph.FullTextIndex {
 		more := ix.Text.More
-		if ix.Text, err = textOptions(c.Options, params); err != nil {
+		if ix.Text, err = option.Text(c.Options, params); err != nil {
 			return ix, false, err
 		}
 		ix.Text.More = more
@@ -140,7 +141,7 @@ func (e commands) dropIndex(ctx context.Context, g shard.Graph, c *cypher.DropIn
 // oldIndex returns the position of the index that a command removes from a list; -1 if it does not exist and the command says IF
 // EXISTS.
 func oldIndex(list []graph.Index, c *cypher.DropIndex, params map[string]graph.Value) (int, error) {
-	name, err := schemaName(c.Name, c.NameParam, params)
+	name, err := option.Name(c.Name, c.NameParam, params)
 	if err != nil {
 		return -1, err
 	}

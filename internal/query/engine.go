@@ -20,6 +20,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/query/procedure"
 	"github.com/hopgate/hopgate/internal/query/steps"
+	"github.com/hopgate/hopgate/internal/query/trusted"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/restricted"
 )
@@ -113,7 +114,10 @@ type Engine struct {
 	slow   slowLog
 	totals exec.Totals
 	watch  Watch
-	pool   *memory.Pool // nil: no limit
+
+	// Operations lists and changes the trusted operations of the graphs, and counts their calls.
+	Operations *trusted.Manager
+	pool       *memory.Pool // nil: no limit
 
 	allPools []*memory.Pool // of requests without other pools
 }
@@ -125,6 +129,7 @@ func New(store shard.Store, opt Options) *Engine {
 	e.preparer = preparer{store: store, plans: newPlanCache(opt.PlanCacheSize), texts: newPlanCache(opt.PlanCacheSize)}
 	e.fetches.size = opt.PlanCacheSize
 	e.procs = procedure.New(host{e})
+	e.Operations = trusted.NewManager(planner{e})
 	e.slow.size = opt.SlowLogSize
 	e.gate.limits, e.gate.relieve = opt.Admission, e.relievePool
 	if opt.PoolBytes > 0 {
@@ -152,6 +157,8 @@ type Request struct {
 	ReadOnly  bool          // a statement that writes fails
 	Buffer    bool          // in an explicit transaction: buffer all rows before the first is returned
 
+	Operation *trusted.Call // runs instead of Statement, if set
+
 	probe  bool   // sent by the server itself, not counted
 	typed  Typed  // runs instead of Statement, if set
 	limits Limits // of a typed request
@@ -161,6 +168,9 @@ type Request struct {
 // returns. The caller closes the result.
 func (e *Engine) Query(ctx context.Context, req Request) (res *Result, err error) {
 	start := time.Now()
+	if req.Operation != nil {
+		req.Statement = req.Operation.Text()
+	}
 	r := &struct { // everything that a request allocates, at once; TestRequestSize
 		q   Running
 		res Result
@@ -213,6 +223,9 @@ func (e *Engine) start(res *Result) error {
 }
 
 func (e *Engine) startOnce(res *Result) error {
+	if err := bindCall(e, res); err != nil {
+		return err
+	}
 	ctx, q, req := res.ctx, res.q, &res.req
 	q.trace.enter("plan")
 	if len(req.Statement) > largeText {
@@ -245,7 +258,7 @@ func (e *Engine) startOnce(res *Result) error {
 	}
 	if other {
 		q.used.Store(new(name)) // a copy: other requests need none on the heap
-		if err := q.grant.Check(name, access.Reader); err != nil {
+		if err := q.may(name, access.Reader); err != nil {
 			return err
 		}
 	}
@@ -305,7 +318,7 @@ func (e *Engine) startOnce(res *Result) error {
 // firstGraph returns the graph whose catalog a statement is planned with at first: the request's own or, if its caller has no right to read
 // that, the one that the statement names by USE. A caller who may read neither does not learn whether they exist.
 func (e *Engine) firstGraph(ctx context.Context, q *Running, req *Request) (string, error) {
-	denied := q.grant.Check(q.Graph, access.Reader)
+	denied := q.may(q.Graph, access.Reader)
 	if denied == nil || req.typed != nil {
 		return q.Graph, denied
 	}
@@ -324,7 +337,7 @@ func (e *Engine) firstGraph(ctx context.Context, q *Running, req *Request) (stri
 	}
 	name = e.graphName(name)
 	q.used.Store(&name)
-	return name, q.grant.Check(name, access.Reader)
+	return name, q.may(name, access.Reader)
 }
 
 // timeout returns the timeout of a request; 0 is none.
@@ -418,6 +431,7 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 	if err := res.q.cpu.beginPlan(ctx, p.exec); err != nil {
 		return err
 	}
+	res.q.exclusive = mode == shard.WriteExclusive
 	if mode == shard.WriteExclusive {
 		res.q.cpu.suspend() // others wait for its end, so it gives up its slot
 	}

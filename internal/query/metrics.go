@@ -7,10 +7,8 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/exec"
+	"github.com/hopgate/hopgate/internal/query/trusted"
 )
-
-// latencyBounds are the upper bounds of the classes of Metrics.Latency, in seconds.
-var latencyBounds = [...]float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
 
 // Metrics are the engine's counters since its start.
 type Metrics struct {
@@ -26,13 +24,8 @@ type Metrics struct {
 	Conflicts, Retries atomic.Uint64
 	// Relieved counts the requests that were ended to free memory.
 	Relieved atomic.Uint64
-	// Latency counts requests by LatencyBounds, the last class being above all; LatencySum is in nanoseconds.
-	Latency    [len(latencyBounds) + 1]atomic.Uint64
-	LatencySum atomic.Uint64
+	Latency  trusted.Latency
 }
-
-// LatencyBounds are the upper bounds of the classes of Metrics.Latency, in seconds.
-func LatencyBounds() []float64 { return latencyBounds[:] }
 
 func (m *Metrics) observe(d time.Duration, rows int64, err error) {
 	m.Rows.Add(uint64(rows))
@@ -45,11 +38,7 @@ func (m *Metrics) observe(d time.Duration, rows int64, err error) {
 		}
 		m.Ended[kind].Add(1)
 	}
-	i := 0
-	for s := d.Seconds(); i < len(latencyBounds) && s > latencyBounds[i]; i++ {
-	}
-	m.Latency[i].Add(1)
-	m.LatencySum.Add(uint64(d))
+	m.Latency.Observe(d)
 }
 
 // Metrics returns the engine's counters.

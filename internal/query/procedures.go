@@ -28,6 +28,9 @@ func (h host) Server() procedure.Server {
 	return procedure.Server{Version: version.Version(), Neo4j: h.e.opt.Neo4jVersion, Bolt: h.e.sessions.address()}
 }
 
+// Operations implements procedure.Host.
+func (h host) Operations() procedure.Operations { return h.e.Operations }
+
 func (h host) Authenticates() bool { return h.e.opt.Authenticates }
 
 // Graph implements procedure.Host.

@@ -123,7 +123,7 @@ func (r *Result) Next() (*graph.Batch, error) {
 // committed are its receipt, which its caller gets in any case.
 func (r *Result) goOn() error {
 	if r.rows != nil || r.count > 0 {
-		if err := r.q.grant.Check(r.q.on(), access.Reader); err != nil {
+		if err := r.q.may(r.q.on(), access.Reader); err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/memory"
+	"github.com/hopgate/hopgate/internal/operation"
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/cypher/parse"
 	"github.com/hopgate/hopgate/internal/query/exec"
@@ -58,6 +59,10 @@ type Running struct {
 
 	used atomic.Pointer[string] // the other graph that USE names, or nil
 
+	called    atomic.Pointer[operation.Operation] // that runs, or nil
+	exclusive bool                                // its transaction keeps others from committing
+	raised    atomic.Pointer[access.Grant]        // in place of grant while an operation runs, or nil
+
 	prev, next *Running // list in the registry, guarded by its mu
 	runs       *Running // of an explicit transaction's own entry: the statement listed instead, or nil
 }
@@ -66,6 +71,11 @@ type Running struct {
 func (q *Running) setCaller(ctx context.Context) {
 	q.grant, q.session = access.Granted(ctx), sessionOf(ctx)
 	q.Caller = access.Of(ctx)
+}
+
+// may returns an error unless the caller has a role in a graph.
+func (q *Running) may(graphName string, need access.Role) error {
+	return cmp.Or(q.raised.Load(), q.grant).Check(graphName, need)
 }
 
 // on returns the graph that the request runs on: the one that its statement names by USE, or the request's own.
@@ -368,12 +378,15 @@ func (e *Engine) finish(ctx context.Context, q *Running, start time.Time, rows i
 	if q.quiet {
 		return err
 	}
-	if s, ok := errors.AsType[*graph.Error](err); ok && q.kind == StatementKind && s.Phase == graph.PhaseCompile {
+	if s, ok := errors.AsType[*graph.Error](err); ok && q.kind == StatementKind && q.called.Load() == nil && s.Phase == graph.PhaseCompile {
 		err = parse.Located(s, q.Statement)
 	}
 	e.watch.end(ctx, q, start, elapsed, rows, err)
 	e.record(ctx, q, err)
 	e.metrics.observe(elapsed, rows, err)
+	if o := q.called.Load(); o != nil {
+		e.Operations.Observe(q.on(), o.Name, elapsed, err)
+	}
 	e.slow.add(Slow{Graph: q.on(), Statement: q.Statement, Start: q.Start, Elapsed: elapsed, Rows: rows, Err: err}, q.kind, p)
 	return err
 }

@@ -30,7 +30,7 @@ func (e *Engine) Sweep() {
 
 func (e *Engine) sweep(q *Running, now int64) {
 	need := access.Role(q.permitted.Load())
-	if err := q.grant.Check(q.on(), need); err != nil {
+	if err := q.may(q.on(), need); err != nil {
 		q.end(err)
 		return
 	}

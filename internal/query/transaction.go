@@ -162,6 +162,9 @@ func (t *Transaction) Run(ctx context.Context, req Request) (res *Result, err er
 		return nil, err
 	}
 	start := time.Now()
+	if req.Operation != nil {
+		req.Statement = req.Operation.Text()
+	}
 	ctx, q := t.e.running.startIn(ctx, t, t.e.timeout(req.Timeout), req.Statement)
 	ctx = shard.WithWait(ctx, q.stepAside)
 	t.e.watch.begin(ctx, q, StatementKind, start)
@@ -182,6 +185,9 @@ func (t *Transaction) Run(ctx context.Context, req Request) (res *Result, err er
 
 func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req Request) (*Result, error) {
 	if err := t.e.admit(ctx, q, start, access.Reader); err != nil {
+		return nil, err
+	}
+	if err := bindIn(q, t.g, t.opt.Graph, &req); err != nil {
 		return nil, err
 	}
 	q.trace.enter("plan")

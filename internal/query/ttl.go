@@ -8,6 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/temporal"
 	"github.com/hopgate/hopgate/internal/query/cypher"
+	"github.com/hopgate/hopgate/internal/query/option"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -75,7 +76,7 @@ func (e commands) internName(ctx context.Context, g shard.Graph, c *cypher.Alter
 func ttlOptions(c *cypher.AlterTTL, params map[string]graph.Value) (map[string]graph.Value, error) {
 	options := map[string]graph.Value{}
 	if c.Whole != nil {
-		v, err := optionValue(c.Whole, params)
+		v, err := option.Value(c.Whole, params)
 		if err != nil {
 			return nil, err
 		}
@@ -88,7 +89,7 @@ func ttlOptions(c *cypher.AlterTTL, params map[string]graph.Value) (map[string]g
 	}
 	for name, x := range c.Options {
 		var err error
-		if options[name], err = optionValue(x, params); err != nil {
+		if options[name], err = option.Value(x, params); err != nil {
 			return nil, err
 		}
 	}

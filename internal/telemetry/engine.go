@@ -5,6 +5,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/trusted"
 )
 
 // kindNames are the values of the label "outcome" for failed statements.
@@ -17,7 +18,9 @@ var kindNames = map[graph.Kind]string{
 
 // engine publishes the counters of a query engine.
 type engine struct {
-	e                                              *query.Engine
+	e                                                   *query.Engine
+	operationSeconds, operationErrors, operationsBroken *prometheus.Desc
+
 	statements, seconds, rows, plans, cached, live *prometheus.Desc
 	transactions, open, conflicts, retries         *prometheus.Desc
 	queued, refused, relieved                      *prometheus.Desc
@@ -28,34 +31,50 @@ type engine struct {
 func newEngine(e *query.Engine) *engine {
 	d := prometheus.NewDesc
 	return &engine{
-		e:               e,
-		statements:      d("hopgate_statements_total", "Completed statements and fetches, by outcome.", []string{"outcome"}, nil),
-		seconds:         d("hopgate_statement_duration_seconds", "Time from a statement's arrival to its completion.", nil, nil),
-		rows:            d("hopgate_rows_total", "Rows returned to clients.", nil, nil),
-		plans:           d("hopgate_plan_cache_requests_total", "Look-ups in the plan cache, by result.", []string{"result"}, nil),
-		cached:          d("hopgate_plan_cache_entries", "Plans in the cache.", nil, nil),
-		live:            d("hopgate_statements_running", "Running statements.", nil, nil),
-		transactions:    d("hopgate_transactions_total", "Completed explicit transactions, by outcome.", []string{"outcome"}, nil),
-		open:            d("hopgate_transactions_open", "Open explicit transactions.", nil, nil),
-		conflicts:       d("hopgate_transaction_conflicts_total", "Transactions that failed to commit because of a conflict.", nil, nil),
-		queued:          d("hopgate_statements_queued", "Statements and fetches waiting for admission.", nil, nil),
-		refused:         d("hopgate_statements_refused_total", "Statements and fetches refused admission, by reason.", []string{"reason"}, nil),
-		relieved:        d("hopgate_statements_out_of_memory_total", "Statements and fetches ended because the process ran short of memory.", nil, nil),
-		operatorRows:    d("hopgate_operator_rows_total", "Rows produced by operators, by kind.", []string{"operator"}, nil),
-		operatorBatches: d("hopgate_operator_batches_total", "Batches produced by operators, by kind.", []string{"operator"}, nil),
-		spilled:         d("hopgate_operator_spilled_bytes_total", "Bytes that operators have spilled to disk, by kind.", []string{"operator"}, nil),
-		requests:        d("hopgate_shard_requests_total", "Requests of operators to shards, by kind.", []string{"request"}, nil),
-		held:            d("hopgate_query_memory_bytes", "Bytes that the operators of all statements hold.", nil, nil),
-		limit:           d("hopgate_query_memory_limit_bytes", "Limit on the bytes that the operators of all statements hold; 0 means none.", nil, nil),
-		retries:         d("hopgate_transaction_retries_total", "Requests rerun after a conflict, or after the loss of their snapshot.", nil, nil),
+		e:                e,
+		statements:       d("hopgate_statements_total", "Completed statements and fetches, by outcome.", []string{"outcome"}, nil),
+		operationSeconds: d("hopgate_operation_duration_seconds", "Time from the arrival of a call of a trusted operation to its completion.", []string{"graph", "operation"}, nil),
+		operationErrors:  d("hopgate_operation_errors_total", "Calls of a trusted operation that failed.", []string{"graph", "operation"}, nil),
+		operationsBroken: d("hopgate_operations_broken", "Trusted operations that cannot be planned any more, or name a label, type or property that the graph lacks.", []string{"graph"}, nil),
+		seconds:          d("hopgate_statement_duration_seconds", "Time from a statement's arrival to its completion.", nil, nil),
+		rows:             d("hopgate_rows_total", "Rows returned to clients.", nil, nil),
+		plans:            d("hopgate_plan_cache_requests_total", "Look-ups in the plan cache, by result.", []string{"result"}, nil),
+		cached:           d("hopgate_plan_cache_entries", "Plans in the cache.", nil, nil),
+		live:             d("hopgate_statements_running", "Running statements.", nil, nil),
+		transactions:     d("hopgate_transactions_total", "Completed explicit transactions, by outcome.", []string{"outcome"}, nil),
+		open:             d("hopgate_transactions_open", "Open explicit transactions.", nil, nil),
+		conflicts:        d("hopgate_transaction_conflicts_total", "Transactions that failed to commit because of a conflict.", nil, nil),
+		queued:           d("hopgate_statements_queued", "Statements and fetches waiting for admission.", nil, nil),
+		refused:          d("hopgate_statements_refused_total", "Statements and fetches refused admission, by reason.", []string{"reason"}, nil),
+		relieved:         d("hopgate_statements_out_of_memory_total", "Statements and fetches ended because the process ran short of memory.", nil, nil),
+		operatorRows:     d("hopgate_operator_rows_total", "Rows produced by operators, by kind.", []string{"operator"}, nil),
+		operatorBatches:  d("hopgate_operator_batches_total", "Batches produced by operators, by kind.", []string{"operator"}, nil),
+		spilled:          d("hopgate_operator_spilled_bytes_total", "Bytes that operators have spilled to disk, by kind.", []string{"operator"}, nil),
+		requests:         d("hopgate_shard_requests_total", "Requests of operators to shards, by kind.", []string{"request"}, nil),
+		held:             d("hopgate_query_memory_bytes", "Bytes that the operators of all statements hold.", nil, nil),
+		limit:            d("hopgate_query_memory_limit_bytes", "Limit on the bytes that the operators of all statements hold; 0 means none.", nil, nil),
+		retries:          d("hopgate_transaction_retries_total", "Requests rerun after a conflict, or after the loss of their snapshot.", nil, nil),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (c *engine) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.statements, c.seconds, c.rows, c.plans, c.cached, c.live, c.transactions, c.open, c.conflicts, c.retries, c.queued, c.refused, c.relieved, c.operatorRows, c.operatorBatches, c.spilled, c.requests, c.held, c.limit} {
+	for _, d := range []*prometheus.Desc{c.statements, c.seconds, c.operationSeconds, c.operationErrors, c.operationsBroken, c.rows, c.plans, c.cached, c.live, c.transactions, c.open, c.conflicts, c.retries, c.queued, c.refused, c.relieved, c.operatorRows, c.operatorBatches, c.spilled, c.requests, c.held, c.limit} {
 		ch <- d
 	}
+}
+
+// histogram sends the latencies of requests.
+func histogram(ch chan<- prometheus.Metric, d *prometheus.Desc, l *trusted.Latency, labels ...string) {
+	buckets, total := map[float64]uint64{}, uint64(0)
+	bounds := trusted.LatencyBounds()
+	for i := range l.Classes {
+		total += l.Classes[i].Load()
+		if i < len(bounds) {
+			buckets[bounds[i]] = total
+		}
+	}
+	ch <- prometheus.MustNewConstHistogram(d, total, float64(l.Sum.Load())/1e9, buckets, labels...)
 }
 
 // Collect implements prometheus.Collector.
@@ -68,15 +87,14 @@ func (c *engine) Collect(ch chan<- prometheus.Metric) {
 	for kind, name := range kindNames {
 		counter(c.statements, m.Ended[kind].Load(), name)
 	}
-	buckets, total := map[float64]uint64{}, uint64(0)
-	bounds := query.LatencyBounds()
-	for i := range m.Latency {
-		total += m.Latency[i].Load()
-		if i < len(bounds) {
-			buckets[bounds[i]] = total
-		}
+	histogram(ch, c.seconds, &m.Latency)
+	for _, o := range c.e.Operations.Called() {
+		histogram(ch, c.operationSeconds, &o.Latency, o.Graph, o.Name)
+		counter(c.operationErrors, o.Errors.Load(), o.Graph, o.Name)
 	}
-	ch <- prometheus.MustNewConstHistogram(c.seconds, total, float64(m.LatencySum.Load())/1e9, buckets)
+	for graphName, n := range c.e.Operations.Broken() {
+		ch <- prometheus.MustNewConstMetric(c.operationsBroken, prometheus.GaugeValue, float64(n), graphName)
+	}
 	counter(c.rows, m.Rows.Load())
 	counter(c.plans, m.PlanHits.Load(), "hit")
 	counter(c.plans, m.PlanMisses.Load(), "miss")

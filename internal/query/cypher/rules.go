@@ -121,7 +121,7 @@ func texts(names []*ast.Name) (out []string) {
 
 // role checks a role's name.
 func (b *ruleBinder) role(n *ast.Name) error {
-	for _, name := range []string{rules.Public, access.Fetcher.String(), access.Reader.String(), access.Writer.String(), access.Admin.String()} {
+	for _, name := range []string{rules.Public, access.Operations.String(), access.Fetcher.String(), access.Reader.String(), access.Writer.String(), access.Admin.String()} {
 		if !strings.EqualFold(n.Name, name) || b.Revoke {
 			continue
 		}

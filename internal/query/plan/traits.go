@@ -32,7 +32,7 @@ func (q *Query) Merges() bool {
 		case *Merge:
 			found = true
 		case *CallProc:
-			found = found || n.Writes
+			found = found || n.Writes && q.Calls // one that runs no statement changes no data
 		}
 		(*n).inputs(visit)
 	}

@@ -30,6 +30,8 @@ type Host interface {
 	Define(ctx context.Context, g shard.Graph, c definition.Change) error
 	// Authenticates reports whether callers are asked who they are.
 	Authenticates() bool
+	// Operations returns the trusted operations of the store.
+	Operations() Operations
 }
 
 // Server is what the server is to its clients.

@@ -58,6 +58,7 @@ func New(host Host) *Registry {
 	r.addVectors()
 	r.addFullText()
 	r.addRequests()
+	r.addOperations()
 	return r
 }
 
@@ -83,6 +84,13 @@ func (r *Registry) addWrite(signature, description string, f run) {
 	name, _, _ := strings.Cut(signature, "(")
 	sig := &r.builtin[strings.ToLower(name)].sig
 	sig.Writes, sig.Calls = true, true
+}
+
+// addDefine adds a procedure that changes the definitions of the graph, and runs no statement.
+func (r *Registry) addDefine(signature, description string, f run) {
+	r.add(signature, description, f)
+	name, _, _ := strings.Cut(signature, "(")
+	r.builtin[strings.ToLower(name)].sig.Writes = true
 }
 
 // Procedure finds a procedure for the executor.

@@ -16,6 +16,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/trusted"
 	"github.com/hopgate/hopgate/internal/server/mcpapi"
 	"github.com/hopgate/hopgate/internal/server/summary"
 	"github.com/hopgate/hopgate/internal/server/wire"
@@ -88,7 +89,15 @@ func requestOf(req *pb.QueryRequest, charge *memory.Charge) (q query.Request, er
 	if q.Stale, err = durationOf("max_staleness", req.GetMaxStaleness()); err != nil {
 		return q, err
 	}
-	if err := wire.CheckStatement(q.Statement); err != nil {
+	switch name, hash := req.GetOperation(), req.GetOperationHash(); {
+	case name == "" && hash == "":
+		err = wire.CheckStatement(q.Statement)
+	case name != "" && hash != "" || q.Statement != "":
+		err = wire.RequestError("operation, operation_hash, statement: a request has one of them")
+	default:
+		q.Operation = &trusted.Call{Name: name, Hash: hash}
+	}
+	if err != nil {
 		return q, err
 	}
 	q.Params, err = wire.ParamsFromProto(req.GetParameters(), charge)

@@ -42,9 +42,12 @@ func New(e *query.Engine, monitor *request.Monitor, registry prometheus.Register
 	}
 	h := &Handler{e: e, opt: opt, mux: http.NewServeMux(), monitor: monitor, metrics: newMetrics(registry)}
 	h.txs.idle = opt.TxIdle
-	h.handle("GET /openapi.json", serveOpenAPI)
+	h.handle("GET /openapi.json", h.serveOpenAPI)
 	h.handle("POST /v1/query", func(w http.ResponseWriter, r *http.Request) { h.query(w, r, false) })
 	h.handle("POST /db/{graph}/query/v2", func(w http.ResponseWriter, r *http.Request) { h.query(w, r, true) })
+	h.handle("POST /v1/op/{name}", h.callOperation)
+	h.handle("GET /v1/op/{name}", h.readOperation)
+	h.handle("GET /v1/op", h.listOperations)
 	h.traversals()
 	h.handle("POST "+mcpapi.Path, h.agents)
 	h.handle("GET /v1/schema", h.schema)

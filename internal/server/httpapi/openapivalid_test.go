@@ -29,6 +29,15 @@ POST /v1/query {"statement": "MATCH p = (n)-[r]->(m) RETURN n, r, p, [1, 2.5, nu
 POST /v1/query {"statement": "PROFILE MATCH (n:User) RETURN count(n)", "maxRows": 1} 200
 POST /v1/query {"statement": "MATCH"} 400
 POST /v1/query {"statement": "RETURN 1", "graph": "none"} 404
+POST /v1/query {"statement": "CALL db.operations.put($text)", "parameters": {"text": "// name: by_id\n// param: id :: INTEGER\nMATCH (n:User {id: $id}) RETURN n.id"}} 200
+POST /v1/query {"operation": "by_id", "parameters": {"id": 1}} 200
+POST /v1/query {"hash": "none"} 404
+POST /v1/op/by_id {"id": 1} 200
+POST /v1/op/by_id {"id": "x", "y": 1} 400
+GET /v1/op/by_id?id=1  200
+GET /v1/op/by_id?id=x  400
+GET /v1/op/none  404
+GET /v1/op  200
 POST /db/default/query/v2 {"statement": "MATCH (n:User) RETURN n", "includeCounters": true} 202
 POST /db/default/query/v2 {"statement": "RETURN nope"} 400
 POST /db/default/query/v2/tx {"statement": "RETURN 1"} 202

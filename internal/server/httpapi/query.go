@@ -12,6 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/trusted"
 	"github.com/hopgate/hopgate/internal/server/summary"
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
@@ -19,6 +20,8 @@ import (
 // queryRequest is the body of POST /v1/query.
 type queryRequest struct {
 	Statement  string          `json:"statement"`
+	Operation  string          `json:"operation"` // instead of a statement: the name of a trusted operation
+	Hash       string          `json:"hash"`      // or its hash
 	Parameters json.RawMessage `json:"parameters"`
 	Graph      string          `json:"graph"`
 	AccessMode string          `json:"accessMode"`
@@ -163,7 +166,14 @@ func (h *Handler) queryRequest(w http.ResponseWriter, r *http.Request, neo4j boo
 		return req, err
 	}
 	req.Unsafe = h.checkWrite(r)
-	return req, wire.CheckStatement(q.Statement)
+	if q.Operation == "" && q.Hash == "" {
+		return req, wire.CheckStatement(q.Statement)
+	}
+	if q.Operation != "" && q.Hash != "" || q.Statement != "" {
+		return req, wire.RequestError("operation, hash, statement: a request has one of them")
+	}
+	req.Operation = &trusted.Call{Name: q.Operation, Hash: q.Hash}
+	return req, nil
 }
 
 // graphOf returns the graph in a path of Neo4j's Query API.

@@ -207,7 +207,10 @@ type QueryRequest struct {
 	MaxStaleness *durationpb.Duration `protobuf:"bytes,7,opt,name=max_staleness,json=maxStaleness,proto3" json:"max_staleness,omitempty"`
 	// The claims of another caller as a JSON object, as in a JSON Web Token: sub is its name, roles lists its roles. The statement runs as that
 	// caller, in this graph alone, and may only read. The caller of the request must be an admin of the graph.
-	AsClaims      string `protobuf:"bytes,8,opt,name=as_claims,json=asClaims,proto3" json:"as_claims,omitempty"`
+	AsClaims string `protobuf:"bytes,8,opt,name=as_claims,json=asClaims,proto3" json:"as_claims,omitempty"`
+	// Instead of a statement: the name of a trusted operation, or its hash.
+	Operation     string `protobuf:"bytes,9,opt,name=operation,proto3" json:"operation,omitempty"`
+	OperationHash string `protobuf:"bytes,10,opt,name=operation_hash,json=operationHash,proto3" json:"operation_hash,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -294,6 +297,20 @@ func (x *QueryRequest) GetMaxStaleness() *durationpb.Duration {
 func (x *QueryRequest) GetAsClaims() string {
 	if x != nil {
 		return x.AsClaims
+	}
+	return ""
+}
+
+func (x *QueryRequest) GetOperation() string {
+	if x != nil {
+		return x.Operation
+	}
+	return ""
+}
+
+func (x *QueryRequest) GetOperationHash() string {
+	if x != nil {
+		return x.OperationHash
 	}
 	return ""
 }
@@ -1585,7 +1602,7 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\aprofile\x18\x03 \x01(\tR\aprofile\x12\x16\n" +
 	"\x06tokens\x18\x04 \x01(\rR\x06tokens\")\n" +
 	"\rAgentResponse\x12\x18\n" +
-	"\amessage\x18\x01 \x01(\fR\amessage\"\xc4\x03\n" +
+	"\amessage\x18\x01 \x01(\fR\amessage\"\x89\x04\n" +
 	"\fQueryRequest\x12\x1c\n" +
 	"\tstatement\x18\x01 \x01(\tR\tstatement\x12H\n" +
 	"\n" +
@@ -1597,7 +1614,10 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\bmax_rows\x18\x05 \x01(\x04R\amaxRows\x123\n" +
 	"\atimeout\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\atimeout\x12>\n" +
 	"\rmax_staleness\x18\a \x01(\v2\x19.google.protobuf.DurationR\fmaxStaleness\x12\x1b\n" +
-	"\tas_claims\x18\b \x01(\tR\basClaims\x1aP\n" +
+	"\tas_claims\x18\b \x01(\tR\basClaims\x12\x1c\n" +
+	"\toperation\x18\t \x01(\tR\toperation\x12%\n" +
+	"\x0eoperation_hash\x18\n" +
+	" \x01(\tR\roperationHash\x1aP\n" +
 	"\x0fParametersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.hopgate.v1.ValueR\x05value:\x028\x01\"\xac\x01\n" +

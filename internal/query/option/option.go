@@ -1,4 +1,5 @@
-package query
+// Package option computes the options of commands: constants, parameters, lists and maps of them, and the settings of indexes that maps give.
+package option
 
 import (
 	"fmt"
@@ -11,8 +12,8 @@ import (
 	"github.com/hopgate/hopgate/internal/search"
 )
 
-// optionValue computes an option of a command: constants, parameters, lists and maps of them, and functions of them.
-func optionValue(x plan.Expr, params map[string]graph.Value) (graph.Value, error) {
+// Value computes an option of a command: constants, parameters, lists and maps of them, and functions of them.
+func Value(x plan.Expr, params map[string]graph.Value) (graph.Value, error) {
 	switch x := x.(type) {
 	case *plan.Const:
 		return x.Value, nil
@@ -23,10 +24,10 @@ func optionValue(x plan.Expr, params map[string]graph.Value) (graph.Value, error
 		}
 		return v, nil
 	case *plan.ListLit:
-		vs, err := optionValues(x.Elems, params)
+		vs, err := values(x.Elems, params)
 		return graph.ListValue(vs), err
 	case *plan.MapLit:
-		vs, err := optionValues(x.Elems, params)
+		vs, err := values(x.Elems, params)
 		if err != nil {
 			return graph.Value{}, err
 		}
@@ -37,7 +38,7 @@ func optionValue(x plan.Expr, params map[string]graph.Value) (graph.Value, error
 		return graph.MapValue(entries), nil
 	case *plan.Op:
 		if x.Op == plan.Neg {
-			v, err := optionValue(x.Args[0], params)
+			v, err := Value(x.Args[0], params)
 			if err != nil {
 				return v, err
 			}
@@ -45,7 +46,7 @@ func optionValue(x plan.Expr, params map[string]graph.Value) (graph.Value, error
 		}
 	case *plan.Call:
 		if f, ok := fn.Lookup(x.Func); ok {
-			args, err := optionValues(x.Args, params)
+			args, err := values(x.Args, params)
 			if err != nil {
 				return graph.Value{}, err
 			}
@@ -55,19 +56,19 @@ func optionValue(x plan.Expr, params map[string]graph.Value) (graph.Value, error
 	return graph.Value{}, graph.InternalError("compute an option", fmt.Errorf("no constant: %T", x))
 }
 
-func optionValues(xs []plan.Expr, params map[string]graph.Value) ([]graph.Value, error) {
+func values(xs []plan.Expr, params map[string]graph.Value) ([]graph.Value, error) {
 	vs := make([]graph.Value, len(xs))
 	for i, x := range xs {
 		var err error
-		if vs[i], err = optionValue(x, params); err != nil {
+		if vs[i], err = Value(x, params); err != nil {
 			return nil, err
 		}
 	}
 	return vs, nil
 }
 
-// schemaName returns the name of an index or a constraint that a command gives by itself or by a parameter.
-func schemaName(name, param string, params map[string]graph.Value) (string, error) {
+// Name returns the name of an index or a constraint that a command gives by itself or by a parameter.
+func Name(name, param string, params map[string]graph.Value) (string, error) {
 	if param == "" {
 		return name, nil
 	}
@@ -93,7 +94,7 @@ func settings(kind graph.IndexKind, x plan.Expr, params map[string]graph.Value, 
 	if x == nil {
 		return nil
 	}
-	v, err := optionValue(x, params)
+	v, err := Value(x, params)
 	if err != nil {
 		return err
 	}
@@ -120,8 +121,8 @@ func settings(kind graph.IndexKind, x plan.Expr, params map[string]graph.Value, 
 	return nil
 }
 
-// textOptions returns the settings that the OPTIONS of a full-text index set.
-func textOptions(x plan.Expr, params map[string]graph.Value) (graph.TextOptions, error) {
+// Text returns the settings that the OPTIONS of a full-text index set.
+func Text(x plan.Expr, params map[string]graph.Value) (graph.TextOptions, error) {
 	o := graph.TextOptions{Analyzer: graph.DefaultAnalyzer}
 	err := settings(graph.FullTextIndex, x, params, func(key string, v graph.Value) error {
 		switch key {
@@ -146,8 +147,8 @@ func textOptions(x plan.Expr, params map[string]graph.Value) (graph.TextOptions,
 	return o, err
 }
 
-// vectorOptions returns the settings that the OPTIONS of a vector index set.
-func vectorOptions(x plan.Expr, params map[string]graph.Value) (graph.VectorOptions, error) {
+// Vector returns the settings that the OPTIONS of a vector index set.
+func Vector(x plan.Expr, params map[string]graph.Value) (graph.VectorOptions, error) {
 	o := graph.DefaultVectorOptions
 	err := settings(graph.VectorIndex, x, params, func(key string, v graph.Value) error { return setVectorOption(&o, key, v) })
 	return o, err

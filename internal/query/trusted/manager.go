@@ -1,0 +1,224 @@
+package trusted
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/operation"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/restricted"
+)
+
+// mostAttempts is how often a change is tried while others change definitions too.
+const mostAttempts = 32
+
+// Engine is what a Manager asks of the engine that plans and runs statements.
+type Engine interface {
+	// Name returns the name of a graph, which may be "" for the default.
+	Name(graphName string) string
+	Graphs() []string
+	// Graph returns a graph as it is now and as the caller sees it.
+	Graph(ctx context.Context, name string) (shard.Graph, error)
+	Plan(ctx context.Context, g shard.Graph, statement string) (Plan, error)
+	// Exclusive reports whether the statement of the context keeps others from committing, for which a change would wait.
+	Exclusive(ctx context.Context) bool
+}
+
+// Plan is what the plan of a statement says of it.
+type Plan struct {
+	Command bool     // it is a command, or is only explained or profiled
+	Graph   string   // that it names by USE, or ""
+	Params  []string // that it uses
+	Write   bool
+	Unknown string // the notification about a label, type or property that the graph lacks, or ""
+}
+
+// Manager lists and changes the trusted operations of the graphs of an engine.
+type Manager struct {
+	e     Engine
+	calls Metrics
+}
+
+// NewManager returns the manager of an engine's operations.
+func NewManager(e Engine) *Manager { return &Manager{e: e} }
+
+// Observe counts a call of an operation.
+func (m *Manager) Observe(graphName, name string, d time.Duration, err error) {
+	m.calls.Observe(graphName, name, d, err)
+}
+
+// Called returns the metrics of the operations that have been called and are still there.
+func (m *Manager) Called() []*Called {
+	return m.calls.Called(func(name string) (shard.Graph, error) { return m.e.Graph(context.Background(), name) })
+}
+
+// List returns the operations of a graph that the caller may run, in order of names; those of an admin are all.
+func (m *Manager) List(ctx context.Context, graphName string) ([]operation.State, error) {
+	graphName = m.e.Name(graphName)
+	if err := access.Check(ctx, graphName, access.Operations); err != nil {
+		return nil, err
+	}
+	g, err := m.e.Graph(ctx, graphName)
+	if err != nil {
+		return nil, err
+	}
+	id := access.Caller(ctx)
+	var out []operation.State
+	for _, o := range operation.All(g.Definitions()) {
+		if id == nil || MayRun(id, graphName, o) && (!o.Disabled || id.In(graphName) == access.Admin) {
+			out = append(out, operation.State{Operation: o, Problem: m.problem(ctx, restricted.Whole(g), o)})
+		}
+	}
+	return out, nil
+}
+
+// problem plans an operation and returns what is wrong with it.
+func (m *Manager) problem(ctx context.Context, g shard.Graph, o *operation.Operation) string {
+	p, err := m.e.Plan(ctx, g, o.Statement)
+	if err != nil {
+		return graph.AsError(err).Error()
+	}
+	return p.Unknown
+}
+
+// Put adds operations to a graph, and replaces those of their names, all or none. Each is planned first. The caller must be an admin
+// of the graph.
+func (m *Manager) Put(ctx context.Context, graphName string, all []*operation.Operation) ([]*operation.Operation, error) {
+	g, err := m.adminOf(ctx, &graphName)
+	if err != nil {
+		return nil, err
+	}
+	checked := make([]*operation.Operation, len(all))
+	for i, o := range all {
+		if checked[i], err = m.check(ctx, g, o); err != nil {
+			return nil, err
+		}
+	}
+	err = m.define(ctx, graphName, func(g shard.Graph) error {
+		c, err := operation.Put(g.Definitions(), checked)
+		if err != nil {
+			return err
+		}
+		return g.Define(ctx, c)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if g, err = m.e.Graph(ctx, graphName); err != nil {
+		return nil, err
+	}
+	for i, o := range checked {
+		if now := operation.Get(g.Definitions(), o.Name); now != nil {
+			checked[i] = now
+		}
+	}
+	return checked, nil
+}
+
+// adminOf returns a graph, whose name may be "", for an admin of it.
+func (m *Manager) adminOf(ctx context.Context, name *string) (shard.Graph, error) {
+	*name = m.e.Name(*name)
+	if m.e.Exclusive(ctx) { // which Define would wait for
+		return nil, graph.ForbiddenInTransaction("a change of trusted operations in a statement that merges, or runs again after a conflict,")
+	}
+	if err := access.Check(ctx, *name, access.Admin); err != nil {
+		return nil, err
+	}
+	return m.e.Graph(ctx, *name)
+}
+
+// define changes definitions, and does so again if others have changed them meanwhile.
+func (m *Manager) define(ctx context.Context, graphName string, f func(shard.Graph) error) error {
+	for again := 1; ; again++ {
+		g, err := m.e.Graph(ctx, graphName)
+		if err != nil {
+			return err
+		}
+		if err = f(g); err == nil || graph.AsError(err).Detail != "DefinitionsChanged" || again == mostAttempts {
+			return err
+		}
+	}
+}
+
+// check plans an operation and returns it with what the plan says of it.
+func (m *Manager) check(ctx context.Context, g shard.Graph, o *operation.Operation) (*operation.Operation, error) {
+	invalid := func(format string, args ...any) error {
+		err := graph.RequestError(graph.KindInvalid, "InvalidOperation", format, args...)
+		err.Msg = "operation " + o.Name + ": " + err.Msg
+		return err
+	}
+	p, err := m.e.Plan(ctx, g, o.Statement)
+	if err != nil {
+		wrapped := *graph.AsError(err)
+		wrapped.Msg = "operation " + o.Name + ": " + wrapped.Msg
+		return nil, &wrapped
+	}
+	switch {
+	case p.Command:
+		return nil, invalid("it is not a statement that reads or changes data")
+	case p.Graph != "":
+		return nil, invalid("it names a graph by USE; an operation runs on its own graph")
+	}
+	for _, name := range p.Params {
+		if !slices.ContainsFunc(o.Params, func(q operation.Param) bool { return q.Name == name }) {
+			return nil, invalid("it uses the parameter $%s, which no line \"// param: %s :: …\" gives a type", name, name)
+		}
+	}
+	next := *o
+	next.Write = p.Write
+	return &next, nil
+}
+
+// Enable enables an operation of a graph, or disables it. The caller must be an admin of the graph.
+func (m *Manager) Enable(ctx context.Context, graphName, name string, enabled bool) error {
+	if _, err := m.adminOf(ctx, &graphName); err != nil {
+		return err
+	}
+	return m.define(ctx, graphName, func(g shard.Graph) error {
+		o := operation.Get(g.Definitions(), name)
+		if o == nil {
+			return NotFound(graphName, &Call{Name: name})
+		}
+		c, err := o.Enable(g.Definitions(), enabled)
+		if err != nil {
+			return err
+		}
+		return g.Define(ctx, c)
+	})
+}
+
+// Drop drops an operation of a graph. The caller must be an admin of the graph.
+func (m *Manager) Drop(ctx context.Context, graphName, name string) error {
+	g, err := m.adminOf(ctx, &graphName)
+	if err != nil {
+		return err
+	}
+	o := operation.Get(g.Definitions(), name)
+	if o == nil {
+		return NotFound(graphName, &Call{Name: name})
+	}
+	return g.Define(ctx, o.Drop())
+}
+
+// Broken returns, by graph, how many enabled operations have a problem; graphs without operations have no entry.
+func (m *Manager) Broken() map[string]int {
+	out := map[string]int{}
+	ctx := context.Background()
+	for _, name := range m.e.Graphs() {
+		g, err := m.e.Graph(ctx, name)
+		if err != nil {
+			continue
+		}
+		for _, o := range operation.All(g.Definitions()) {
+			n := 0
+			if !o.Disabled && m.problem(ctx, g, o) != "" {
+				n = 1
+			}
+			out[name] += n
+		}
+	}
+	return out
+}

@@ -1,0 +1,153 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/operation"
+	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/trusted"
+	"github.com/hopgate/hopgate/internal/server/wire"
+)
+
+// graphHeader is the header that names the graph of a call of a trusted operation, whose body and query string have its parameters alone.
+const graphHeader = "Hopgate-Graph"
+
+// callOperation answers POST /v1/op/{name}, whose body is an object of parameters.
+func (h *Handler) callOperation(w http.ResponseWriter, r *http.Request) {
+	body, err := h.body(w, r)
+	if err == nil && len(body) > 0 && !json.Valid(body) {
+		err = wire.DecodeJSON(body, false, new(json.RawMessage))
+	}
+	q := queryRequest{Graph: r.Header.Get(graphHeader), Parameters: body}
+	h.call(w, r, &q, nil, err)
+}
+
+// readOperation answers GET /v1/op/{name}, whose query string has the parameters. The operation must not write.
+func (h *Handler) readOperation(w http.ResponseWriter, r *http.Request) {
+	values := r.URL.Query()
+	q := queryRequest{Graph: r.Header.Get(graphHeader), AccessMode: "READ"}
+	h.call(w, r, &q, func(o *operation.Operation) (map[string]graph.Value, error) { return o.FromQuery(values) }, nil)
+}
+
+// call runs the operation of a request, unless err says that the request is faulty.
+func (h *Handler) call(w http.ResponseWriter, r *http.Request, q *queryRequest, decode func(*operation.Operation) (map[string]graph.Value, error), err error) {
+	f, ok := acceptOrFail(w, r)
+	if !ok {
+		return
+	}
+	f.inline = readPrefer(r.Header.Values("Prefer")).lines
+	var req query.Request
+	if err == nil {
+		req, err = q.request(r, h.e.Charge(r.Context()))
+	}
+	if err != nil {
+		f.fail(w, err)
+		return
+	}
+	req.Unsafe = h.checkWrite(r)
+	req.Operation = &trusted.Call{Name: r.PathValue("name"), Decode: decode}
+	res, err := h.e.Query(r.Context(), req)
+	if err != nil {
+		f.fail(w, err)
+		return
+	}
+	defer res.Close()
+	writeResult(w, res, f, http.StatusOK, nil)
+}
+
+// operationInfo describes an operation in the answer to GET /v1/op.
+type operationInfo struct {
+	Name        string         `json:"name"`
+	Description string         `json:"description"`
+	Parameters  map[string]any `json:"parameters"` // JSON Schema
+	Roles       []string       `json:"roles"`
+	Write       bool           `json:"write"`
+	State       string         `json:"state"`
+	Problem     string         `json:"problem,omitempty"`
+	Version     uint64         `json:"version"`
+	Hash        string         `json:"hash"`
+}
+
+// listOperations answers GET /v1/op with the operations that the caller may run.
+func (h *Handler) listOperations(w http.ResponseWriter, r *http.Request) {
+	all, err := h.e.Operations.List(r.Context(), r.Header.Get(graphHeader))
+	if err != nil {
+		wire.Fail(w, err)
+		return
+	}
+	infos := make([]operationInfo, len(all))
+	for i := range all {
+		o := &all[i]
+		infos[i] = operationInfo{o.Name, o.Description, o.Schema(), append([]string{}, o.Roles...), o.Write, o.State(), o.Problem, o.Version, o.Hash}
+	}
+	h.writeObject(w, map[string]any{"operations": infos})
+}
+
+func (h *Handler) writeObject(w http.ResponseWriter, v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		wire.Fail(w, graph.InternalError("encoding an answer", err))
+		return
+	}
+	wire.WriteJSON(w, wire.MediaPlain, http.StatusOK, append(b, '\n'))
+}
+
+// withOperations adds a path for each operation that the caller may run to the description of the API, with the types of its parameters.
+func withOperations(document []byte, all []operation.State) ([]byte, error) {
+	var doc map[string]any
+	if err := json.Unmarshal(document, &doc); err != nil {
+		return nil, err
+	}
+	paths := doc["paths"].(map[string]any)
+	generic, _ := paths["/v1/op/{name}"].(map[string]any)
+	for i := range all {
+		o := &all[i]
+		if o.Disabled {
+			continue
+		}
+		path := map[string]any{"post": described(generic, "post", o, map[string]any{"requestBody": map[string]any{
+			"required": true, "content": map[string]any{"application/json": map[string]any{"schema": o.Schema()}},
+		}})}
+		if params, ok := queryParameters(o); ok && !o.Write {
+			path["get"] = described(generic, "get", o, map[string]any{"parameters": params})
+		}
+		paths["/v1/op/"+o.Name] = path
+	}
+	return json.Marshal(doc)
+}
+
+// described returns the description of a method of an operation: what holds for all operations, and what is of this one.
+func described(generic map[string]any, method string, o *operation.State, own map[string]any) map[string]any {
+	out := map[string]any{"summary": o.Name, "operationId": method + "_" + o.Name}
+	if o.Description != "" {
+		out["description"] = o.Description
+	}
+	of, _ := generic[method].(map[string]any)
+	for _, key := range []string{"responses", "tags", "security"} {
+		if v, ok := of[key]; ok {
+			out[key] = v
+		}
+	}
+	maps.Copy(out, own)
+	return out
+}
+
+// queryParameters describes parameters in a query string; ok is false if one cannot stand there.
+func queryParameters(o *operation.State) (out []any, ok bool) {
+	out = []any{}
+	for i := range o.Params {
+		p := &o.Params[i]
+		if !p.Type.InQuery() {
+			return nil, false
+		}
+		d := map[string]any{"name": p.Name, "in": "query", "required": p.Required(), "schema": p.Type.Schema()}
+		if p.Description != "" {
+			d["description"] = p.Description
+		}
+		out = append(out, d)
+	}
+	return out, true
+}
