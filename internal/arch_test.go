@@ -175,7 +175,7 @@ var onlyIn = map[string]string{
 	module + "internal/shard/local/localtest":        "nothing but tests",
 	module + "internal/shard/arrowgraph":             "nothing but tests",
 	module + "internal/conformance":                  "internal/conformance",
-	module + "api/gen":                               "internal/server internal/shard/remote internal/cli internal/answer internal/export cmd",
+	module + "api/gen":                               "internal/server internal/shard/remote internal/cli internal/answer internal/bridge internal/export cmd",
 }
 
 // A reader can survey a package of at most mostLines lines besides tests, and a type of at most mostMethods methods. What is larger is
