@@ -12,6 +12,7 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/operation"
 	"github.com/hopgate/hopgate/internal/query"
 )
 
@@ -263,7 +264,8 @@ func TestAgentRoles(t *testing.T) {
 	} {
 		require.ElementsMatch(t, want, connectAgent(t, g.running, "profile=admin", g.tokens[role]).tools(), role.String())
 	}
-	for role, status := range map[access.Role]int{access.None: http.StatusUnauthorized, access.Fetcher: http.StatusForbidden} {
+	require.Empty(t, connectAgent(t, g.running, "", g.tokens[access.Fetcher]).tools())
+	for role, status := range map[access.Role]int{access.None: http.StatusUnauthorized} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+g.addrs.HTTP+"/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
 		require.NoError(t, err)
 		req.Header.Set("Content-Type", "application/json")
@@ -272,4 +274,46 @@ func TestAgentRoles(t *testing.T) {
 		require.Equal(t, status, res.StatusCode, role.String())
 		_ = res.Body.Close()
 	}
+}
+
+// TestAgentOperations offers trusted operations as tools with typed arguments.
+func TestAgentOperations(t *testing.T) {
+	g := serveGuarded(t)
+	all, err := operation.Parse("ops.cypher", `
+// name: doubled
+// description: Twice a number.
+// param: n :: INTEGER -- the number
+// param: more :: INTEGER = 1
+RETURN 2 * $n + $more AS n;
+
+// name: note
+// param: text :: STRING
+CREATE (n:Note {text: $text}) RETURN n.text AS text;
+
+// name: sample
+RETURN 'mine' AS x`)
+	require.NoError(t, err)
+	_, err = g.engine.Operations.Put(context.Background(), "", all)
+	require.NoError(t, err)
+
+	own := connectAgent(t, g.running, "", g.tokens[access.Operations])
+	require.ElementsMatch(t, []string{"doubled", "note", "op_sample"}, own.tools(), "a caller that may run operations alone")
+	require.ElementsMatch(t, []string{"doubled", "op_sample"}, connectAgent(t, g.running, "profile=reader", g.tokens[access.Operations]).tools())
+	require.Contains(t, connectAgent(t, g.running, "", g.tokens[access.Reader]).tools(), "doubled")
+	require.Contains(t, own.must("doubled", map[string]any{"n": 20}), "[[41]]")
+	require.Contains(t, own.must("op_sample", nil), `"mine"`)
+	require.Contains(t, own.must("note", map[string]any{"text": "x"}), `"nodesCreated":1`)
+	for _, args := range []map[string]any{nil, {"n": "x"}, {"n": 1, "m": 2}} {
+		text, failed := own.call("doubled", args)
+		require.True(t, failed, text)
+		require.Contains(t, text, "doubled")
+	}
+	list, err := own.ListTools(t.Context(), nil)
+	require.NoError(t, err)
+	schema, err := json.Marshal(list.Tools[0].InputSchema)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"type":"object","additionalProperties":false,"required":["n"],"properties":{
+		"n":{"type":"integer","description":"the number"},"more":{"type":"integer","default":1}}}`, string(schema))
+	require.True(t, list.Tools[0].Annotations.ReadOnlyHint)
+	require.False(t, list.Tools[1].Annotations.ReadOnlyHint)
 }

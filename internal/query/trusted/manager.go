@@ -58,21 +58,39 @@ func (m *Manager) Called() []*Called {
 // List returns the operations of a graph that the caller may run, in order of names; those of an admin are all.
 func (m *Manager) List(ctx context.Context, graphName string) ([]operation.State, error) {
 	graphName = m.e.Name(graphName)
-	if err := access.Check(ctx, graphName, access.Operations); err != nil {
-		return nil, err
-	}
-	g, err := m.e.Graph(ctx, graphName)
+	g, all, err := m.permitted(ctx, graphName)
 	if err != nil {
 		return nil, err
 	}
 	id := access.Caller(ctx)
 	var out []operation.State
-	for _, o := range operation.All(g.Definitions()) {
-		if id == nil || MayRun(id, graphName, o) && (!o.Disabled || id.In(graphName) == access.Admin) {
+	for _, o := range all {
+		if !o.Disabled || id == nil || id.In(graphName) == access.Admin {
 			out = append(out, operation.State{Operation: o, Problem: m.problem(ctx, restricted.Whole(g), o)})
 		}
 	}
 	return out, nil
+}
+
+// Callable returns the operations of a graph that are enabled and that the caller may run, in order of names. It plans none.
+func (m *Manager) Callable(ctx context.Context, graphName string) ([]*operation.Operation, error) {
+	_, all, err := m.permitted(ctx, m.e.Name(graphName))
+	return slices.DeleteFunc(all, func(o *operation.Operation) bool { return o.Disabled }), err
+}
+
+// permitted returns a graph and those of its operations that the roles of the caller permit.
+func (m *Manager) permitted(ctx context.Context, graphName string) (shard.Graph, []*operation.Operation, error) {
+	if err := access.Check(ctx, graphName, access.Operations); err != nil {
+		return nil, nil, err
+	}
+	g, err := m.e.Graph(ctx, graphName)
+	if err != nil {
+		return nil, nil, err
+	}
+	id := access.Caller(ctx)
+	return g, slices.DeleteFunc(slices.Clone(operation.All(g.Definitions())), func(o *operation.Operation) bool {
+		return id != nil && !MayRun(id, graphName, o)
+	}), nil
 }
 
 // problem plans an operation and returns what is wrong with it.

@@ -3,7 +3,8 @@
 //
 //	POST /mcp ─┐                      ┌─ get-schema, sample ── schema.go
 //	gRPC Mcp ──┴─ Handler ─ session ──┼─ read-cypher, write-cypher, explain ── statements.go
-//	                                  └─ hybrid-search ── search.go
+//	                                  ├─ hybrid-search ── search.go
+//	                                  └─ each trusted operation ── operations.go
 //	                                          │
 //	                                   query.Engine ─ rows ─ answer.go cuts them to the budget of tokens
 //

@@ -133,11 +133,12 @@ type session struct {
 	graph   string
 	profile string
 	tokens  int  // of an answer, unless a call says otherwise
-	writes  bool // whether the caller may write
+	reads   bool // whether the caller may read by statements of its own
+	writes  bool // whether the caller may write by such statements
 }
 
-// newSession returns a session by its options: graph names the graph, profile is reader, rag or admin (by default, admin for callers that may
-// write and reader for others), and tokens bounds answers.
+// newSession returns a session by its options: graph names the graph, profile is reader, rag or admin (by default, reader for
+// callers that may read alone and admin for others), and tokens bounds answers.
 func (h *Handler) newSession(ctx context.Context, options url.Values) (*session, error) {
 	s := &session{h: h, ctx: ctx, graph: options.Get("graph"), profile: options.Get("profile"), tokens: defaultTokens}
 	if s.graph == "" {
@@ -155,15 +156,16 @@ func (h *Handler) newSession(ctx context.Context, options url.Values) (*session,
 			return nil, wire.RequestError(fmt.Sprintf("%s: is not an option of %s; those are graph, profile and tokens", name, Path))
 		}
 	}
-	if err := access.Check(ctx, s.graph, access.Reader); err != nil {
+	if err := access.Check(ctx, s.graph, access.Operations); err != nil {
 		return nil, err
 	}
+	s.reads = access.Check(ctx, s.graph, access.Reader) == nil
 	s.writes = access.Check(ctx, s.graph, access.Writer) == nil
 	switch s.profile {
 	case "":
-		s.profile = profileReader
-		if s.writes {
-			s.profile = profileAdmin
+		s.profile = profileAdmin
+		if s.reads && !s.writes {
+			s.profile = profileReader
 		}
 	case profileReader, profileRAG, profileAdmin:
 	default:
@@ -186,8 +188,11 @@ func (s *session) server() *mcp.Server {
 			Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}, Prompts: &mcp.PromptCapabilities{},
 		},
 	})
-	s.addTools(m)
-	s.addResources(m)
+	m.AddReceivingMiddleware(s.operationsBefore(m))
+	if s.reads {
+		s.addTools(m)
+		s.addResources(m)
+	}
 	return m
 }
 
@@ -243,12 +248,16 @@ func add[In any](m *mcp.Server, t *mcp.Tool, f func(In) (string, error)) {
 		if err := in.decode(req.Params.Arguments, &args); err != nil {
 			return failed(err), nil
 		}
-		text, err := f(args)
-		if err != nil {
-			return failed(err), nil
-		}
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil
+		return answered(f(args)), nil
 	})
+}
+
+// answered returns a text, or an error, as the answer of a tool.
+func answered(text string, err error) *mcp.CallToolResult {
+	if err != nil {
+		return failed(err)
+	}
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 }
 
 // failed returns an error with its code and place as the answer of a tool.

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/query"
-	"github.com/hopgate/hopgate/internal/server/summary"
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
@@ -76,9 +75,7 @@ func (s *session) writeCypher(in statementArgs) (string, error) {
 	if p.more {
 		return text, nil
 	}
-	sum := res.Summary()
-	sum.Plan, sum.Notifications = nil, nil
-	return text[:len(text)-1] + "," + string(summary.AppendJSON(nil, sum)) + "}", nil
+	return withCounters(text, res), nil
 }
 
 // explain returns the plan of a statement.
