@@ -1,0 +1,2 @@
+// Package gateway measures what the gateway adds to requests: trusted operations against the same statement as text.
+package gateway
