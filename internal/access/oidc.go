@@ -16,7 +16,7 @@ import (
 type OIDC struct {
 	Issuer   string // the accepted issuer; its keys are found by discovery
 	Audience string // the required audience
-	Claim    string // the claim that lists roles: fetcher, reader, writer, admin, a custom role, or GRAPH:ROLE
+	Claim    string // the claim that lists roles: operations, fetcher, reader, writer, admin, a custom role, or GRAPH:ROLE
 }
 
 // verifier validates tokens by the keys of their issuer.

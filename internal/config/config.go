@@ -178,7 +178,7 @@ func (c *Config) settings() []setting {
 		{"tokens-file", "YAML file of hashed bearer tokens, see hopgate token; empty requires no tokens", (*text)(&c.TokensFile)},
 		{"oidc-issuer", "issuer of JSON Web Tokens to accept as bearer tokens; empty accepts none", (*text)(&c.OIDCIssuer)},
 		{"oidc-audience", "audience that JSON Web Tokens must name", (*text)(&c.OIDCAudience)},
-		{"oidc-roles", "claim of JSON Web Tokens that lists roles: fetcher, reader, writer, admin, a custom role, or GRAPH:ROLE", (*text)(&c.OIDCRoles)},
+		{"oidc-roles", "claim of JSON Web Tokens that lists roles: operations, fetcher, reader, writer, admin, a custom role, or GRAPH:ROLE", (*text)(&c.OIDCRoles)},
 		{"otlp-endpoint", "URL of a collector for traces and metrics by OTLP over gRPC, such as http://localhost:4317; empty sends none", (*text)(&c.OTLPEndpoint)},
 		{"audit-log", "file of the audit log, or stderr; empty disables it", (*text)(&c.AuditLog)},
 		{"import-dir", "directory whose files LOAD CSV may read; empty is none", (*text)(&c.ImportDir)},
