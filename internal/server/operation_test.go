@@ -1,0 +1,287 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/neo4j/neo4j-go-driver/v6/neo4j"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/access"
+)
+
+const peopleOperations = `// name: friends
+// description: The people whom a person knows.
+// param: id :: INTEGER
+// param: most :: INTEGER = 10
+MATCH (:Person {id: $id})-[:KNOWS]->(p) RETURN p.name AS name ORDER BY name LIMIT $most
+// name: meet
+// param: a :: INTEGER
+// param: b :: INTEGER
+MATCH (a:Person {id: $a}), (b:Person {id: $b}) CREATE (a)-[:KNOWS]->(b) RETURN b.name AS name
+// name: audit
+// role: auditor
+MATCH (p:Person) RETURN count(p) AS n
+// name: old
+RETURN 1 AS one`
+
+// operationCall is a call of an operation by one with a role.
+type operationCall struct {
+	by     access.Role
+	name   string
+	params map[string]any
+}
+
+// doors are the ways to call an operation. Each returns the rows of the answer, or the code and the message of the error.
+func (g *guarded) doors(t *testing.T) map[string]func(operationCall) (rows [][]any, code, message string) {
+	hashes := map[string]string{}
+	a, err := g.query(g.as(access.Admin), &pb.QueryRequest{Statement: "CALL db.operations.list() YIELD name, hash RETURN name, hash"})
+	require.NoError(t, err)
+	for _, row := range rowsOf(a.values[0]) {
+		hashes[row[0].(string)] = row[1].(string)
+	}
+	hash := func(name string) string { return hashes[name] + strings.Repeat("0", 64-len(hashes[name])) }
+	statuses := map[string]struct {
+		http int
+		grpc codes.Code
+	}{
+		"": {http.StatusOK, codes.OK},
+		"Neo.ClientError.Statement.ParameterMissing": {http.StatusBadRequest, codes.InvalidArgument},
+		"Neo.ClientError.Statement.ArgumentError":    {http.StatusBadRequest, codes.InvalidArgument},
+		"Neo.ClientError.Operation.NotFound":         {http.StatusNotFound, codes.NotFound},
+		"Neo.ClientError.Operation.Disabled":         {http.StatusForbidden, codes.PermissionDenied},
+		"Neo.ClientError.Statement.AccessMode":       {http.StatusBadRequest, codes.InvalidArgument},
+		"Neo.ClientError.Security.Forbidden":         {http.StatusForbidden, codes.PermissionDenied},
+	}
+	overHTTP := func(by access.Role, method, path string, body any) ([][]any, string, string) {
+		text, err := json.Marshal(body)
+		require.NoError(t, err)
+		got, answer := g.answer(t, by, method, "http://"+g.addrs.HTTP+path, string(text))
+		a := &txAnswer{status: got}
+		require.NoError(t, json.Unmarshal(answer, a), string(answer))
+		want := statuses[a.code()].http
+		if a.code() == "" && strings.Contains(path, "/tx") {
+			want = http.StatusAccepted
+		}
+		require.Equal(t, want, got, string(answer))
+		if a.code() != "" {
+			return nil, a.code(), a.Errors[0].Message
+		}
+		rows, err := (&httpSession{}).rows(a, nil)
+		require.NoError(t, err)
+		return rows, "", ""
+	}
+	failed := func(err error) ([][]any, string, string) {
+		i := info(t, err)
+		require.Equal(t, statuses[i.GetReason()].grpc, status.Code(err), err)
+		return nil, i.GetReason(), status.Convert(err).Message()
+	}
+	overGRPC := func(by access.Role, req *pb.QueryRequest, params map[string]any) (rows [][]any, code, message string) {
+		req.Parameters = map[string]*pb.Value{}
+		for name, v := range params {
+			req.Parameters[name] = toValue(v)
+		}
+		a, err := g.query(g.as(by), req)
+		if err != nil {
+			return failed(err)
+		}
+		for _, b := range a.values {
+			rows = append(rows, rowsOf(b)...)
+		}
+		return rows, "", ""
+	}
+	overBolt := func(by access.Role, explicit bool, statement string, params map[string]any) (rows [][]any, code, message string) {
+		d, err := neo4j.NewDriver("bolt://"+g.addrs.Bolt, neo4j.BearerAuth(g.tokens[by]))
+		require.NoError(t, err)
+		defer func() { _ = d.Close(context.Background()) }()
+		s := d.NewSession(t.Context(), neo4j.SessionConfig{})
+		run := func() ([]*neo4j.Record, error) {
+			if !explicit {
+				res, err := s.Run(t.Context(), statement, params)
+				if err != nil {
+					return nil, err
+				}
+				return res.Collect(t.Context())
+			}
+			tx, err := s.BeginTransaction(t.Context())
+			if err != nil {
+				return nil, err
+			}
+			defer func() { _ = tx.Close(t.Context()) }()
+			res, err := tx.Run(t.Context(), statement, params)
+			if err != nil {
+				return nil, err
+			}
+			all, err := res.Collect(t.Context())
+			if err != nil {
+				return nil, err
+			}
+			return all, tx.Commit(t.Context())
+		}
+		all, err := run()
+		if e, ok := errors.AsType[*neo4j.Neo4jError](err); ok {
+			return nil, e.Code, e.Msg
+		}
+		require.NoError(t, err)
+		for _, r := range all {
+			rows = append(rows, r.Values)
+		}
+		return rows, "", ""
+	}
+	type body = map[string]any
+	return map[string]func(operationCall) ([][]any, string, string){
+		"HTTP op": func(c operationCall) ([][]any, string, string) {
+			return overHTTP(c.by, "POST", "/v1/op/"+c.name, c.params)
+		},
+		"HTTP name": func(c operationCall) ([][]any, string, string) {
+			return overHTTP(c.by, "POST", "/v1/query", body{"operation": c.name, "parameters": c.params})
+		},
+		"HTTP hash": func(c operationCall) ([][]any, string, string) {
+			return overHTTP(c.by, "POST", "/v1/query", body{"hash": hash(c.name), "parameters": c.params})
+		},
+		"HTTP statement": func(c operationCall) ([][]any, string, string) {
+			return overHTTP(c.by, "POST", "/v1/query", body{"statement": "CALL op." + c.name, "parameters": c.params})
+		},
+		"HTTP transaction": func(c operationCall) ([][]any, string, string) {
+			url := "http://" + g.addrs.HTTP + "/db/default/query/v2/tx"
+			code, text := g.answer(t, c.by, "POST", url, "{}")
+			if code != http.StatusAccepted {
+				var a txAnswer
+				require.NoError(t, json.Unmarshal(text, &a))
+				return nil, a.code(), a.Errors[0].Message
+			}
+			var begun struct{ Transaction struct{ ID string } }
+			require.NoError(t, json.Unmarshal(text, &begun))
+			path := "/db/default/query/v2/tx/" + begun.Transaction.ID
+			rows, failure, message := overHTTP(c.by, "POST", path, body{"statement": "CALL op." + c.name, "parameters": c.params})
+			if failure == "" {
+				_, failure, message = overHTTP(c.by, "POST", path+"/commit", body{})
+			}
+			return rows, failure, message
+		},
+		"gRPC name": func(c operationCall) ([][]any, string, string) {
+			return overGRPC(c.by, &pb.QueryRequest{Operation: c.name}, c.params)
+		},
+		"gRPC hash": func(c operationCall) ([][]any, string, string) {
+			return overGRPC(c.by, &pb.QueryRequest{OperationHash: hash(c.name)}, c.params)
+		},
+		"gRPC statement": func(c operationCall) ([][]any, string, string) {
+			return overGRPC(c.by, &pb.QueryRequest{Statement: "CALL op." + c.name + " YIELD *"}, c.params)
+		},
+		"gRPC transaction": func(c operationCall) ([][]any, string, string) {
+			ctx, cancel := context.WithCancel(g.as(c.by))
+			defer cancel()
+			x := g.transact(ctx, t)
+			if err := x.begin(&pb.TransactBegin{}); err != nil {
+				return failed(err)
+			}
+			rows, err := x.run("CALL op."+c.name, c.params)
+			if err == nil {
+				_, err = x.commit()
+			}
+			if err != nil {
+				return failed(err)
+			}
+			return rows, "", ""
+		},
+		"Bolt statement": func(c operationCall) ([][]any, string, string) {
+			return overBolt(c.by, false, "CALL op."+c.name, c.params)
+		},
+		"Bolt transaction": func(c operationCall) ([][]any, string, string) {
+			return overBolt(c.by, true, "CALL op."+c.name, c.params)
+		},
+		// The parameters of these are arguments, so that one that the operation has not is one too many.
+		"Bolt arguments": func(c operationCall) ([][]any, string, string) {
+			return overBolt(c.by, false, withArguments(c), c.params)
+		},
+		"Bolt arguments in a transaction": func(c operationCall) ([][]any, string, string) {
+			return overBolt(c.by, true, withArguments(c), c.params)
+		},
+		"HTTP query string": func(c operationCall) ([][]any, string, string) {
+			values := url.Values{}
+			for name, v := range c.params {
+				text, err := json.Marshal(v)
+				require.NoError(t, err)
+				values.Set(name, strings.Trim(string(text), `"`))
+			}
+			return overHTTP(c.by, "GET", "/v1/op/"+c.name+"?"+values.Encode(), nil)
+		},
+	}
+}
+
+// withArguments returns CALL op.name($a, $b), with the parameters in the order of the operations' own.
+func withArguments(c operationCall) string {
+	names := slices.Sorted(maps.Keys(c.params))
+	for i, name := range names {
+		names[i] = "$" + name
+	}
+	return "CALL op." + c.name + "(" + strings.Join(names, ", ") + ") YIELD *"
+}
+
+// TestOperations calls operations over every transport: with what is right and what is wrong, by callers who may and who may not.
+func TestOperations(t *testing.T) {
+	g := serveGuarded(t)
+	for _, req := range []*pb.QueryRequest{
+		{Statement: "CREATE (a:Person {id: 1, name: 'Ann'})-[:KNOWS]->(:Person {id: 2, name: 'Bob'}), (a)-[:KNOWS]->(:Person {id: 3, name: 'Cid'})"},
+		{Statement: "CALL db.operations.put($text)", Parameters: map[string]*pb.Value{"text": toValue(peopleOperations)}},
+		{Statement: "CALL db.operations.disable('old')"},
+	} {
+		_, err := g.query(g.as(access.Admin), req)
+		require.NoError(t, err)
+	}
+	type params = map[string]any
+	const missing, wrong = "Neo.ClientError.Statement.ParameterMissing", "Neo.ClientError.Statement.ArgumentError"
+	const forbidden, gone, disabled = "Neo.ClientError.Security.Forbidden", "Neo.ClientError.Operation.NotFound", "Neo.ClientError.Operation.Disabled"
+	for door, call := range g.doors(t) {
+		t.Run(door, func(t *testing.T) {
+			explicit, arguments := strings.Contains(door, "transaction"), strings.Contains(door, "arguments")
+			for _, c := range []struct {
+				call          operationCall
+				code, message string // the second: a part
+				rows          [][]any
+			}{
+				{operationCall{access.Reader, "friends", params{"id": 1}}, "", "", [][]any{{"Bob"}, {"Cid"}}},
+				{operationCall{access.Reader, "friends", params{"id": 1, "most": 1}}, "", "", [][]any{{"Bob"}}},
+				{operationCall{access.Reader, "friends", params{}}, missing, "operation friends: $id is missing, of type INTEGER", nil},
+				{operationCall{access.Reader, "friends", params{"id": "x"}}, wrong, "$id must be of type INTEGER", nil},
+				{operationCall{access.Reader, "friends", params{"id": 1, "most": 2, "z": 3}}, wrong, "$z is not a parameter of the operation", nil},
+				{operationCall{access.Reader, "friendz", params{}}, gone, "the graph default has no operation ", nil},
+				{operationCall{access.Reader, "old", params{}}, disabled, "the operation old is disabled", nil},
+				{operationCall{access.Reader, "audit", params{}}, forbidden, "reader lacks a role of the operation audit", nil},
+				{operationCall{access.Admin, "audit", params{}}, "", "", [][]any{{int64(3)}}},
+				{operationCall{access.Operations, "friends", params{"id": 1}}, "", "", [][]any{{"Bob"}, {"Cid"}}},
+				{operationCall{access.Operations, "meet", params{"a": 2, "b": 1}}, "", "", [][]any{{"Ann"}}},
+				{operationCall{access.Operations, "audit", params{}}, forbidden, "", nil},
+				{operationCall{access.Reader, "meet", params{"a": 2, "b": 1}}, "", "", [][]any{{"Ann"}}},
+			} {
+				what := c.call.by.String() + " " + c.call.name
+				switch {
+				case explicit && (c.call.by == access.Operations || c.call.by == access.Reader && c.call.name == "meet"):
+					c.code, c.message, c.rows = forbidden, "", nil // the caller's own role counts
+				case c.call.name == "meet" && door == "HTTP query string":
+					c.code, c.message, c.rows = "Neo.ClientError.Statement.AccessMode", "", nil
+				case arguments && len(c.call.params) == 3:
+					c.message = "operation friends has 2 parameters, not 3"
+				}
+				rows, code, message := call(c.call)
+				require.Equal(t, c.code, code, "%s: %s", what, message)
+				require.Contains(t, message, c.message, what)
+				require.Equal(t, c.rows, rows, what)
+			}
+		})
+	}
+	a, err := g.query(g.as(access.Admin), &pb.QueryRequest{Statement: "MATCH (:Person {id: 2})-[k:KNOWS]->(:Person {id: 1}) RETURN count(k)"})
+	require.NoError(t, err)
+	require.Equal(t, [][]any{{int64(18)}}, rowsOf(a.values[0]), "two by each of the nine doors that are neither of transactions nor for reads")
+	require.Equal(t, http.StatusForbidden, g.request(t, access.Operations, "POST", "http://"+g.addrs.HTTP+"/v1/query", `{"statement": "RETURN 1"}`))
+}
