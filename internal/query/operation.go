@@ -38,12 +38,17 @@ func bindCall(e *Engine, res *Result) error {
 	if err != nil {
 		return err
 	}
-	if o := c.Find(g); o == nil || o.Disabled { // the cached graph may be out of date
-		if g, err = e.current(ctx, q.Graph); err != nil {
-			return err
+	version := g.Definitions().Version() // g may learn of later ones
+	o, err := bind(q, g, q.Graph, &res.req)
+	if err != nil { // the cached graph may be out of date
+		now, stale := e.current(ctx, q.Graph)
+		if stale != nil {
+			return stale
+		}
+		if now.Definitions().Version() != version {
+			o, err = bind(q, now, q.Graph, &res.req)
 		}
 	}
-	o, err := bind(q, g, q.Graph, &res.req)
 	if err != nil {
 		return err
 	}
