@@ -285,3 +285,68 @@ func TestOperations(t *testing.T) {
 	require.Equal(t, [][]any{{int64(18)}}, rowsOf(a.values[0]), "two by each of the nine doors that are neither of transactions nor for reads")
 	require.Equal(t, http.StatusForbidden, g.request(t, access.Operations, "POST", "http://"+g.addrs.HTTP+"/v1/query", `{"statement": "RETURN 1"}`))
 }
+
+// The description of the API has a route for each operation that the caller may run, with the types of its parameters.
+func TestOperationsDescribed(t *testing.T) {
+	g := serveGuarded(t)
+	described := func(by access.Role) (paths map[string]map[string]json.RawMessage) {
+		code, text := g.answer(t, by, "GET", "http://"+g.addrs.HTTP+"/openapi.json", "")
+		require.Equal(t, http.StatusOK, code)
+		var doc struct {
+			Paths map[string]map[string]json.RawMessage
+		}
+		require.NoError(t, json.Unmarshal(text, &doc))
+		return doc.Paths
+	}
+	own := func(by access.Role) (names []string) {
+		for path := range described(by) {
+			if name, ok := strings.CutPrefix(path, "/v1/op/"); ok && name != "{name}" {
+				names = append(names, name)
+			}
+		}
+		slices.Sort(names)
+		return names
+	}
+	require.Empty(t, own(access.Admin))
+	for _, req := range []*pb.QueryRequest{
+		{Statement: "CALL db.operations.put($text)", Parameters: map[string]*pb.Value{"text": toValue(peopleOperations)}},
+		{Statement: "CALL db.operations.disable('old')"},
+	} {
+		_, err := g.query(g.as(access.Admin), req)
+		require.NoError(t, err)
+	}
+	require.Equal(t, []string{"audit", "friends", "meet"}, own(access.Admin))
+	require.Equal(t, []string{"friends", "meet"}, own(access.Operations), "audit is for another role")
+	paths := described(access.Operations)
+	require.NotContains(t, paths["/v1/op/meet"], "get", "it writes")
+	var friends struct {
+		Summary, Description string
+		Parameters           []struct {
+			Name, In string
+			Required bool
+			Schema   struct{ Type string }
+		}
+	}
+	require.NoError(t, json.Unmarshal(paths["/v1/op/friends"]["get"], &friends))
+	require.Equal(t, "friends", friends.Summary)
+	require.Equal(t, "The people whom a person knows.", friends.Description)
+	require.Len(t, friends.Parameters, 2)
+	require.Equal(t, "id", friends.Parameters[0].Name)
+	require.Equal(t, "integer", friends.Parameters[0].Schema.Type)
+	require.True(t, friends.Parameters[0].Required)
+	require.False(t, friends.Parameters[1].Required)
+	var post struct {
+		RequestBody struct {
+			Content map[string]struct {
+				Schema struct {
+					Required   []string
+					Properties map[string]struct{ Type string }
+				}
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal(paths["/v1/op/meet"]["post"], &post))
+	schema := post.RequestBody.Content["application/json"].Schema
+	require.ElementsMatch(t, []string{"a", "b"}, schema.Required)
+	require.Equal(t, "integer", schema.Properties["a"].Type)
+}
