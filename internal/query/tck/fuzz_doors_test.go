@@ -125,28 +125,39 @@ func ofDriver(v any) (any, error) {
 		}
 		return &rel{typ: v.Type, props: props.(map[string]any)}, nil
 	case dbtype.Path:
-		out := &path{}
-		for i := range v.Nodes {
-			n, err := ofDriver(v.Nodes[i])
-			if err != nil {
-				return nil, err
-			}
-			out.elements = append(out.elements, n)
-			if i == len(v.Relationships) {
-				break
-			}
-			r, err := ofDriver(v.Relationships[i])
-			if err != nil {
-				return nil, err
-			}
-			out.elements = append(out.elements, r)
-			out.forward = append(out.forward, forward(v.Relationships[i].StartElementId, v.Relationships[i].EndElementId, v.Nodes[i].ElementId))
-		}
-		return out, nil
+		return ofPath(v)
 	case fmt.Stringer: // a date, a time or a duration
 		return v.String(), nil
 	}
 	return nil, fmt.Errorf("a value of type %T", v)
+}
+
+// ofPath returns a path of the driver, which has each node once, in the order of its relationships.
+func ofPath(v dbtype.Path) (any, error) {
+	nodes := map[string]any{}
+	for _, n := range v.Nodes {
+		x, err := ofDriver(n)
+		if err != nil {
+			return nil, err
+		}
+		nodes[n.ElementId] = x
+	}
+	at := v.Nodes[0].ElementId
+	out := &path{elements: []any{nodes[at]}}
+	for _, x := range v.Relationships {
+		r, err := ofDriver(x)
+		if err != nil {
+			return nil, err
+		}
+		out.forward = append(out.forward, forward(x.StartElementId, x.EndElementId, at))
+		if at == x.EndElementId {
+			at = x.StartElementId
+		} else {
+			at = x.EndElementId
+		}
+		out.elements = append(out.elements, r, nodes[at])
+	}
+	return out, nil
 }
 
 // TestStatementsUnderRules runs random statements through the transports of a server as a caller under rules: the answers are those of a graph

@@ -71,9 +71,8 @@ func (t *tx) Apply(ctx context.Context, ms []shard.Mutation) error {
 type changes struct {
 	t        *tx
 	ms       []shard.Mutation
-	vertices *vertices // of the vertex, or the ends of a new edge, at 2i and 2i+1
-	edge     []int     // the place of an existing edge in edges and cols
-	edges    []bool    // which are visible
+	vertices *vertices // of the vertex, or the ends of the edge, at 2i and 2i+1
+	edge     []int     // the row of an existing edge in cols
 	cols     [][]graph.Value
 }
 
@@ -87,6 +86,7 @@ func (t *tx) changes(ctx context.Context, ms []shard.Mutation) (c *changes, err 
 		case shard.CreateEdge:
 			ids[2*i], ids[2*i+1] = m.Edge.Src, m.Edge.Dst
 		case shard.SetEdge, shard.DeleteEdge:
+			ids[2*i], ids[2*i+1] = m.Edge.Src, m.Edge.Dst
 			c.edge[i], edges = len(edges), append(edges, m.Edge)
 		default:
 			ids[2*i], ids[2*i+1] = m.Vertex, m.Vertex
@@ -95,7 +95,7 @@ func (t *tx) changes(ctx context.Context, ms []shard.Mutation) (c *changes, err 
 	if c.vertices, err = t.r.look(ctx, ids, always); err != nil {
 		return nil, err
 	}
-	c.edges, c.cols, err = t.r.edges(ctx, edges, nil, nil)
+	_, c.cols, err = t.r.edges(ctx, edges, nil, nil)
 	return c, err
 }
 
@@ -183,7 +183,9 @@ func (c *changes) set(e *rules.Element, m *shard.Mutation, cols [][]graph.Value,
 
 func (c *changes) changeEdge(e *rules.Element, i int) error {
 	m, at := &c.ms[i], c.edge[i]
-	if !c.edges[at] {
+	// The transaction may have deleted an end of the edge, which the caller saw then.
+	seen := func(end int) bool { return c.vertices.seen[end] || c.vertices.elements[end] == nil }
+	if !seen(2*i) || !seen(2*i+1) || !e.Visible.Permits(c.cols, at) {
 		return forbidden("the caller may not change this edge")
 	}
 	if m.Op == shard.SetEdge {
