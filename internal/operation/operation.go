@@ -30,6 +30,8 @@ type Operation struct {
 	Disabled bool `json:"disabled,omitempty"`
 	// Version grows, from 1, with each change of the operation.
 	Version uint64 `json:"version"`
+	// Indexes describe the indexes in which its plan sought when it was put.
+	Indexes []string `json:"indexes,omitempty"`
 	// ID is the name by which clients of a manifest call the operation, if it is not the hash.
 	ID string `json:"id,omitempty"`
 	// Hash is the SHA-256 of Statement in hexadecimal digits.
@@ -114,9 +116,12 @@ func (o *Operation) Drop() definition.Change {
 	return definition.Change{Drop: []definition.Ref{stored.Ref(o.Name)}}
 }
 
+// same reports whether two operations are the same but for what their plans were like.
 func (o *Operation) same(p *Operation) bool {
-	a, errA := o.record()
-	b, errB := p.record()
+	x, y := *o, *p
+	x.Indexes, y.Indexes = nil, nil
+	a, errA := x.record()
+	b, errB := y.record()
 	return errA == nil && errB == nil && bytes.Equal(a.Value, b.Value)
 }
 
@@ -187,7 +192,8 @@ func (o *Operation) May(roles []string) bool {
 // State is an operation with what it is like now.
 type State struct {
 	*Operation
-	// Problem is why the operation cannot be planned, or which label, type or property it names that the graph lacks; "" if nothing is wrong.
+	// Problem is why the operation cannot be planned, which label, type or property it names that the graph lacks, or which index its plan has
+	// lost; "" if nothing is wrong.
 	Problem string
 }
 

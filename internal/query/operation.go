@@ -138,6 +138,9 @@ func (p planner) Plan(ctx context.Context, g shard.Graph, statement string) (out
 		return out, err
 	}
 	out = trusted.Plan{Command: x.command != nil || x.prefix != "", Graph: x.graph(), Params: x.params, Write: x.writes()}
+	if x.command == nil {
+		out.Seeks = x.exec.Query.Seeks()
+	}
 	for _, n := range x.notifications(g) {
 		if n.Category == "UNRECOGNIZED" {
 			out.Unknown = n.Description

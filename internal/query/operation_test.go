@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -114,6 +115,36 @@ func TestOperations(t *testing.T) {
 	require.Equal(t, 1, e.Operations.Broken()[DefaultGraph])
 	query(Request{Statement: "CREATE (:City)"})
 	require.Zero(t, e.Operations.Broken()[DefaultGraph])
+	// One that has lost an index in which it sought is broken, until there is such an index again or it is put again.
+	const byName, index = "// name: cities\n// param: name :: STRING\nMATCH (p:Person) WHERE EXISTS { (c:City) WHERE c.name = $name } RETURN p.name", "CREATE INDEX by_%s FOR (c:City) ON (c.name)"
+	problem := func() string {
+		all, err := e.Operations.List(t.Context(), "")
+		require.NoError(t, err)
+		return all[slices.IndexFunc(all, func(o operation.State) bool { return o.Name == "cities" })].Problem
+	}
+	query(Request{Statement: "UNWIND range(1, 1000) AS i CREATE (:City {name: toString(i)})"})
+	query(Request{Statement: fmt.Sprintf(index, "one")})
+	query(Request{Statement: "CALL db.awaitIndexes()"})
+	require.NoError(t, put(byName))
+	require.Empty(t, problem())
+	require.Zero(t, e.Operations.Broken()[DefaultGraph])
+	query(Request{Statement: "DROP INDEX by_one"})
+	require.Contains(t, problem(), "no online index RANGE FOR (:City) ON (name)")
+	require.Equal(t, 1, e.Operations.Broken()[DefaultGraph])
+	query(Request{Statement: fmt.Sprintf(index, "two")})
+	query(Request{Statement: "CALL db.awaitIndexes()"})
+	require.Empty(t, problem(), "another name is no other index")
+	require.Zero(t, e.Operations.Broken()[DefaultGraph])
+	query(Request{Statement: "DROP INDEX by_two"})
+	version := operation.Get(definitions(t, e), "cities").Version
+	require.NoError(t, put(byName))
+	require.Empty(t, problem())
+	require.Equal(t, version, operation.Get(definitions(t, e), "cities").Version, "it is the same operation")
+	require.Zero(t, e.Operations.Broken()[DefaultGraph])
+	planned := e.metrics.PlanHits.Load() + e.metrics.PlanMisses.Load()
+	require.Zero(t, e.Operations.Broken()[DefaultGraph])
+	require.Equal(t, planned, e.metrics.PlanHits.Load()+e.metrics.PlanMisses.Load(), "nothing has changed, so nothing is planned")
+
 	for text, want := range map[string]string{
 		"// name: a\nRETURN 1\n// name: b\nRETURN $x":   `operation b: it uses the parameter $x`,
 		"// name: a\nRETURN 1\n// name: b\nMATCH":       "operation b: ",

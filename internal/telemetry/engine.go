@@ -35,7 +35,7 @@ func newEngine(e *query.Engine) *engine {
 		statements:       d("hopgate_statements_total", "Completed statements and fetches, by outcome.", []string{"outcome"}, nil),
 		operationSeconds: d("hopgate_operation_duration_seconds", "Time from the arrival of a call of a trusted operation to its completion.", []string{"graph", "operation"}, nil),
 		operationErrors:  d("hopgate_operation_errors_total", "Calls of a trusted operation that failed.", []string{"graph", "operation"}, nil),
-		operationsBroken: d("hopgate_operations_broken", "Trusted operations that cannot be planned any more, or name a label, type or property that the graph lacks.", []string{"graph"}, nil),
+		operationsBroken: d("hopgate_operations_broken", "Trusted operations that cannot be planned, name a label, type or property that the graph lacks, or have lost an index.", []string{"graph"}, nil),
 		seconds:          d("hopgate_statement_duration_seconds", "Time from a statement's arrival to its completion.", nil, nil),
 		rows:             d("hopgate_rows_total", "Rows returned to clients.", nil, nil),
 		plans:            d("hopgate_plan_cache_requests_total", "Look-ups in the plan cache, by result.", []string{"result"}, nil),

@@ -1,6 +1,11 @@
 package plan
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
 
 // Administers reports whether a plan reads only the server and the schema, not data: it computes with the results of administrative
 // procedures.
@@ -38,4 +43,26 @@ func (q *Query) Merges() bool {
 	}
 	visit(&q.Root)
 	return found
+}
+
+// Seeks returns the indexes in which the plan seeks, without repeats, in order of their numbers.
+func (q *Query) Seeks() (all []graph.Index) {
+	var visit func(*Node)
+	visit = func(n *Node) {
+		switch n := (*n).(type) {
+		case *Seek:
+			all = append(all, n.Index)
+		case *SeekRange:
+			all = append(all, n.Index)
+		case *SeekEdges:
+			all = append(all, n.Index)
+		case *SeekEdgeRange:
+			all = append(all, n.Index)
+		}
+		(*n).inputs(visit)
+		EachPlan(*n, visit)
+	}
+	visit(&q.Root)
+	slices.SortFunc(all, func(a, b graph.Index) int { return int(a.ID) - int(b.ID) })
+	return slices.CompactFunc(all, func(a, b graph.Index) bool { return a.ID == b.ID })
 }

@@ -34,12 +34,14 @@ type Plan struct {
 	Params  []string // that it uses
 	Write   bool
 	Unknown string // the notification about a label, type or property that the graph lacks, or ""
+	Seeks   []graph.Index
 }
 
 // Manager lists and changes the trusted operations of the graphs of an engine.
 type Manager struct {
-	e     Engine
-	calls Metrics
+	e      Engine
+	calls  Metrics
+	health health
 }
 
 // NewManager returns the manager of an engine's operations.
@@ -48,11 +50,6 @@ func NewManager(e Engine) *Manager { return &Manager{e: e} }
 // Observe counts a call of an operation.
 func (m *Manager) Observe(graphName, name string, d time.Duration, err error) {
 	m.calls.Observe(graphName, name, d, err)
-}
-
-// Called returns the metrics of the operations that have been called and are still there.
-func (m *Manager) Called() []*Called {
-	return m.calls.Called(func(name string) (shard.Graph, error) { return m.e.Graph(context.Background(), name) })
 }
 
 // List returns the operations of a graph that the caller may run, in order of names; those of an admin are all.
@@ -91,15 +88,6 @@ func (m *Manager) permitted(ctx context.Context, graphName string) (shard.Graph,
 	return g, slices.DeleteFunc(slices.Clone(operation.All(g.Definitions())), func(o *operation.Operation) bool {
 		return id != nil && !MayRun(id, graphName, o)
 	}), nil
-}
-
-// problem plans an operation and returns what is wrong with it.
-func (m *Manager) problem(ctx context.Context, g shard.Graph, o *operation.Operation) string {
-	p, err := m.e.Plan(ctx, g, o.Statement)
-	if err != nil {
-		return graph.AsError(err).Error()
-	}
-	return p.Unknown
 }
 
 // Put adds operations to a graph, and replaces those of their names, all or none. Each is planned first. The caller must be an admin
@@ -186,7 +174,10 @@ func (m *Manager) check(ctx context.Context, g shard.Graph, o *operation.Operati
 		}
 	}
 	next := *o
-	next.Write = p.Write
+	next.Write, next.Indexes = p.Write, nil
+	for i := range p.Seeks {
+		next.Indexes = append(next.Indexes, textOf(&p.Seeks[i]))
+	}
 	return &next, nil
 }
 
@@ -219,24 +210,4 @@ func (m *Manager) Drop(ctx context.Context, graphName, name string) error {
 		return NotFound(graphName, &Call{Name: name})
 	}
 	return g.Define(ctx, o.Drop())
-}
-
-// Broken returns, by graph, how many enabled operations have a problem; graphs without operations have no entry.
-func (m *Manager) Broken() map[string]int {
-	out := map[string]int{}
-	ctx := context.Background()
-	for _, name := range m.e.Graphs() {
-		g, err := m.e.Graph(ctx, name)
-		if err != nil {
-			continue
-		}
-		for _, o := range operation.All(g.Definitions()) {
-			n := 0
-			if !o.Disabled && m.problem(ctx, g, o) != "" {
-				n = 1
-			}
-			out[name] += n
-		}
-	}
-	return out
 }

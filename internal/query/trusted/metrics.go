@@ -4,9 +4,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/hopgate/hopgate/internal/operation"
-	"github.com/hopgate/hopgate/internal/shard"
 )
 
 // latencyBounds are the upper bounds of the classes of Latency, in seconds.
@@ -56,11 +53,10 @@ func (m *Metrics) Observe(graphName, name string, d time.Duration, err error) {
 	}
 }
 
-// Called returns the metrics of the operations that have been called and are still in the graphs, which graph returns by name.
-func (m *Metrics) Called(graph func(name string) (shard.Graph, error)) (all []*Called) {
+// Called returns the metrics of the operations that have been called, and drops those of which gone tells that they are not there any more.
+func (m *Metrics) Called(gone func(graphName, name string) bool) (all []*Called) {
 	for k, v := range m.all.Range {
-		k := k.(key)
-		if g, err := graph(k.graph); err != nil || operation.Get(g.Definitions(), k.name) == nil {
+		if k := k.(key); gone(k.graph, k.name) {
 			m.all.Delete(k)
 			continue
 		}
