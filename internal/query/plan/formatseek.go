@@ -20,13 +20,11 @@ func (f *formatter) seekRange(n *SeekRange) (name, details string) {
 	return name, details + [...]string{"", ", nulls first", ", nulls last"}[n.Missing]
 }
 
-// ruleScan returns how a scan finds what access rules show.
+// ruleScan returns how a scan finds what access rules show. It says nothing without an index that the caller may know: that there are rules of
+// a label would tell that there is the label.
 func (f *formatter) ruleScan(r *RuleScan) string {
-	switch {
-	case r == nil:
+	if r == nil || len(r.Shown) == 0 {
 		return ""
-	case len(r.Shown) == 0:
-		return " BY RULES"
 	}
 	return " BY RULES ON " + strings.Join(r.Shown, ", ")
 }
