@@ -113,11 +113,11 @@ func TestRolesHTTP(t *testing.T) {
 		{"POST", "/db/default/query/v2", statement("RETURN 1"), access.Reader},
 		{"POST", "/db/default/query/v2", statement("CREATE (:A)"), access.Writer},
 		{"POST", "/db/default/query/v2/tx", statement("CREATE (:A)"), access.Writer},
-		{"POST", "/get", `{"A[]": {"A": {}}}`, access.Fetcher}, // the body's own code reports the permissions of fetches
+		{"POST", "/get", `{"A[]": {"A": {}}}`, access.Operations}, // the body's own code reports the permissions of fetches
 		{"POST", "/v1/traverse", `{"from": {"label": "A", "property": "x", "value": 1}, "edges": ["T"], "hops": 1}`, access.Reader},
-		{"GET", "/no/such/route", "", access.Fetcher},
+		{"GET", "/no/such/route", "", access.Operations},
 		{"GET", "/v1/schema", "", access.Reader},
-		{"GET", "/v1/queries", "", access.Fetcher}, // the caller's own
+		{"GET", "/v1/queries", "", access.Operations}, // the caller's own
 		{"GET", "/v1/slowlog", "", access.Admin},
 		{"GET", "/v1/top?intervalMs=100", "", access.Admin},
 		{"GET", "/v1/metrics", "", access.Admin},
@@ -154,6 +154,9 @@ func TestRolesHTTP(t *testing.T) {
 		return string(body)
 	}
 	require.Contains(t, post(access.None), `"code":407`)
+	require.Contains(t, post(access.Operations), `"code":401`)
+	_, fetched := g.answer(t, access.Operations, "POST", "http://"+g.addrs.HTTP+"/get", `{"A[]": {"A": {}}}`)
+	require.Contains(t, string(fetched), `"code":401`)
 	require.Contains(t, post(access.Reader), `"code":401`)
 	require.Contains(t, post(access.Writer), `"code":200`)
 	log := g.audit.String()
