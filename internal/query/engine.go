@@ -1,7 +1,6 @@
 package query
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -159,9 +158,9 @@ type Request struct {
 
 	Operation *trusted.Call // runs instead of Statement, if set
 
-	probe  bool   // sent by the server itself, not counted
-	typed  Typed  // runs instead of Statement, if set
-	limits Limits // of a typed request
+	probe  bool    // sent by the server itself, not counted
+	typed  Typed   // runs instead of Statement, if set
+	limits *Limits // of a typed request; nil: none of its own
 }
 
 // Query runs a statement. A reading statement computes its rows as the caller pulls them; a writing one has committed when Query
@@ -295,7 +294,7 @@ func (e *Engine) startOnce(res *Result) error {
 		return err
 	}
 	if p.command == nil && !p.own {
-		e.limit(q, res.start, max(req.Timeout, req.limits.Timeout))
+		e.limit(q, res.start, req.Timeout)
 	}
 	res.g, res.p = g, p
 	params := p.bind(req.Params)
@@ -468,8 +467,7 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 	if mode == shard.WriteExclusive {
 		env.Slot = nil
 	}
-	limits := &res.req.limits
-	limits.apply(&env, e.timeout(cmp.Or(limits.Timeout, e.opt.Timeout)))
+	res.req.limits.apply(&env, e)
 	rows := &res.run
 	if err := p.exec.RunInto(ctx, rows, g, tx, &env); err != nil {
 		if lost := checked(ctx, tx); lost != nil {

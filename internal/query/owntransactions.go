@@ -28,8 +28,7 @@ func (e *Engine) runOwn(ctx context.Context, g shard.Graph, p *prepared, params 
 	if p.merges {
 		env.Slot = nil // others wait for its transactions, so it never yields
 	}
-	limits := &res.req.limits
-	limits.apply(&env, e.timeout(limits.Timeout))
+	res.req.limits.apply(&env, e)
 	env.Permit = func() error { return res.q.allow(ctx, p) }
 	env.Stood = &res.q.stood
 	env.Begin = func(ctx context.Context, mode shard.Mode) (shard.Tx, error) {

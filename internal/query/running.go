@@ -38,6 +38,7 @@ type Running struct {
 	quiet     bool            // not counted, limited or logged
 	admitted  bool            // it must leave the gate
 	relieved  bool            // ended to free memory; guarded by registry.mu
+	exclusive bool            // its transaction keeps others from committing
 	idle      bool            // an explicit transaction's own entry
 	lost      bool            // its place, while it wrote; guarded by gate.mu
 	trace     *trace          // nil unless requested
@@ -59,9 +60,8 @@ type Running struct {
 
 	used atomic.Pointer[string] // the other graph that USE names, or nil
 
-	called    atomic.Pointer[operation.Operation] // that runs, or nil
-	exclusive bool                                // its transaction keeps others from committing
-	raised    atomic.Pointer[access.Grant]        // in place of grant while an operation runs, or nil
+	called atomic.Pointer[operation.Operation] // that runs, or nil
+	raised atomic.Pointer[access.Grant]        // in place of grant while an operation runs, or nil
 
 	prev, next *Running // list in the registry, guarded by its mu
 	runs       *Running // of an explicit transaction's own entry: the statement listed instead, or nil

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -43,8 +44,12 @@ type Limits struct {
 	Partial bool
 }
 
-// apply sets the limits of a run that starts now.
-func (l *Limits) apply(env *exec.Env, timeout time.Duration) {
+// apply sets the limits, if any, of a run that starts now.
+func (l *Limits) apply(env *exec.Env, e *Engine) {
+	if l == nil {
+		return
+	}
+	timeout := e.timeout(cmp.Or(l.Timeout, e.opt.Timeout))
 	lower := func(limit *int64, asked int64) {
 		if asked > 0 && (*limit == 0 || asked < *limit) {
 			*limit = asked
@@ -60,9 +65,13 @@ func (l *Limits) apply(env *exec.Env, timeout time.Duration) {
 
 // Traverse runs a typed request. Its result is like that of a statement.
 func (e *Engine) Traverse(ctx context.Context, req TypedRequest) (*Result, error) {
+	var limits *Limits
+	if own := req.Limits; own != (Limits{}) {
+		limits = &own
+	}
 	return e.Query(ctx, Request{
 		Statement: req.Typed.Text(), Graph: req.Graph, Params: req.Typed.Params(req.Params), Timeout: req.Limits.Timeout,
-		ReadOnly: true, Stale: req.Stale, typed: req.Typed, limits: req.Limits,
+		ReadOnly: true, Stale: req.Stale, typed: req.Typed, limits: limits,
 	})
 }
 
