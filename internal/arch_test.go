@@ -31,8 +31,8 @@ internal/graph/temporal
 internal/graph
 internal/definition
 internal/rules
-internal/operation
 internal/graph/notation
+internal/operation
 internal/graph/spatial
 internal/graph/vector
 internal/memory

@@ -10,8 +10,11 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/hopgate/hopgate/internal/definition"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 )
 
 // Operation is a trusted operation. One that has been read from a graph must not be changed.
@@ -171,12 +174,9 @@ func (p *Param) complete() error {
 	if p.Required() {
 		return nil
 	}
-	var x any
-	d := json.NewDecoder(bytes.NewReader(p.Default))
-	d.UseNumber()
-	err := d.Decode(&x)
+	v, err := notation.ReadJSON(jsontext.NewDecoder(bytes.NewReader(p.Default)))
 	if err == nil {
-		p.value, err = p.Type.fromJSON(x)
+		p.value, err = p.Type.value(v)
 	}
 	if err != nil {
 		return fmt.Errorf("the default %s: %w", p.Default, err)

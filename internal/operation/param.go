@@ -1,7 +1,6 @@
 package operation
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -86,7 +85,7 @@ func (o *Operation) Schema() map[string]any {
 	return out
 }
 
-// InQuery reports whether values of the type can stand in a query string.
+// InQuery reports whether a query string can carry values of the type.
 func (t Type) InQuery() bool {
 	of := t.plain()
 	if e := of.Element(); e != "" {
@@ -143,42 +142,6 @@ func (t Type) value(v graph.Value) (graph.Value, error) {
 
 func (t Type) wrong(v graph.Value) error {
 	return fmt.Errorf("must be of type %s, is of %s", t, v.Kind())
-}
-
-// fromJSON returns the value of a default.
-func (t Type) fromJSON(x any) (graph.Value, error) {
-	v, err := valueOf(x)
-	if err != nil {
-		return v, err
-	}
-	return t.value(v)
-}
-
-func valueOf(x any) (graph.Value, error) {
-	switch x := x.(type) {
-	case bool:
-		return graph.BoolValue(x), nil
-	case string:
-		return graph.StringValue(x), nil
-	case json.Number:
-		if i, err := strconv.ParseInt(x.String(), 10, 64); err == nil {
-			return graph.IntValue(i), nil
-		}
-		f, err := x.Float64()
-		return graph.FloatValue(f), err
-	case []any:
-		out := make([]graph.Value, len(x))
-		for i := range x {
-			var err error
-			if out[i], err = valueOf(x[i]); err != nil {
-				return graph.Value{}, err
-			}
-		}
-		return graph.ListValue(out), nil
-	case map[string]any:
-		return graph.Value{}, errors.New("a map cannot be a default")
-	}
-	return graph.Value{}, nil
 }
 
 // Fault is what is wrong with a parameter of a call.
@@ -310,5 +273,5 @@ func (t Type) fromText(text string) (graph.Value, error) {
 	case "STRING":
 		return graph.StringValue(text), nil
 	}
-	return graph.Value{}, fmt.Errorf("of type %s cannot stand in a query string: send it by POST", t)
+	return graph.Value{}, fmt.Errorf("a query string cannot carry a %s: use POST", t)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Cover says where all vertices with a label are that a policy may let be seen: in parts of indexes of properties that rules compare. There may
-// be others in these parts. Without parts, none is visible.
+// Cover is a set of index ranges that together contain every visible vertex of a label. They may contain hidden vertices too. An empty cover
+// means that no vertex is visible.
 type Cover struct {
 	Parts []Part
 	ok    bool

@@ -95,8 +95,9 @@ func (s *session) search(in searchArgs) (string, error) {
 // indexes returns the indexes that a search asks: those named, or all that fit.
 func (s *session) indexes(named []string, text bool, dimensions int64) ([]index, error) {
 	var all []index
-	if err := s.rows("SHOW INDEXES YIELD name, type, entityType, options WHERE entityType = 'NODE' AND type IN ['FULLTEXT', 'VECTOR']", func(v []graph.Value) {
-		all = append(all, index{name: v[0].Str(), text: v[1].Str() == "FULLTEXT", dimensions: dimensionsOf(v[3])})
+	if err := s.rows("SHOW INDEXES YIELD name, type, entityType, options WHERE entityType = 'NODE' AND type IN ['FULLTEXT', 'VECTOR'] "+
+		"RETURN name, type, coalesce(options.indexConfig.`vector.dimensions`, 0) AS dimensions", func(v []graph.Value) {
+		all = append(all, index{name: v[0].Str(), text: v[1].Str() == "FULLTEXT", dimensions: v[2].Int()})
 	}); err != nil {
 		return nil, err
 	}
@@ -129,26 +130,6 @@ func (s *session) indexes(named []string, text bool, dimensions int64) ([]index,
 		have = []string{"none"}
 	}
 	return nil, graph.RequestError(graph.KindInvalid, "NoSuchIndex", "no index of nodes serves this search; those of the graph: %s", strings.Join(have, ", "))
-}
-
-// dimensionsOf returns the dimensions in the options of an index, or 0.
-func dimensionsOf(options graph.Value) int64 {
-	for _, name := range []string{"indexConfig", "vector.dimensions"} {
-		if options.Kind() != graph.Map {
-			return 0
-		}
-		next := graph.Value{}
-		for _, e := range options.Map() {
-			if e.Key == name {
-				next = e.Value
-			}
-		}
-		options = next
-	}
-	if options.Kind() != graph.Int {
-		return 0
-	}
-	return options.Int()
 }
 
 // searchStatement returns the statement of a search.

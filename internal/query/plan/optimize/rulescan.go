@@ -7,7 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// The costs of a vertex in an index, relative to those of one that a scan reads and the rules may hide: read anew, or remembered.
+// The cost of an index entry, relative to that of a scanned vertex whose visibility is computed (entryCost) or cached (entryCostRemembered).
 const (
 	entryCost           = 4
 	entryCostRemembered = 40
