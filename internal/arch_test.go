@@ -33,6 +33,7 @@ internal/definition
 internal/rules
 internal/graph/notation
 internal/operation
+internal/cost
 internal/graph/spatial
 internal/graph/vector
 internal/memory
