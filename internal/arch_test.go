@@ -115,6 +115,8 @@ internal/query/exec/exectest
 internal/query/tck
 internal/query/option
 internal/query/trusted
+internal/query/explain
+internal/query/watch
 internal/query/procedure
 internal/query
 internal/bolt

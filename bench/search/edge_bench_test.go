@@ -9,6 +9,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/explain"
 	"github.com/hopgate/hopgate/internal/shard/local"
 )
 
@@ -48,7 +49,7 @@ func BenchmarkEdgesHNSW(b *testing.B) {
 		want = append(want, ids)
 	}
 	for {
-		if _, plan := w.profile(b, "PROFILE "+searchEdges, param(0)); total64(plan, func(n *query.PlanNode) int64 { return n.Candidates }) > 0 {
+		if _, plan := w.profile(b, "PROFILE "+searchEdges, param(0)); total64(plan, func(n *explain.Node) int64 { return n.Candidates }) > 0 {
 			break
 		}
 		time.Sleep(100 * time.Millisecond) // the searches meanwhile are exact
@@ -56,7 +57,7 @@ func BenchmarkEdgesHNSW(b *testing.B) {
 	found, compared := 0, int64(0)
 	for i := range qs {
 		got, plan := w.profile(b, "PROFILE "+searchEdges, param(i))
-		compared += total64(plan, func(n *query.PlanNode) int64 { return n.Compared })
+		compared += total64(plan, func(n *explain.Node) int64 { return n.Compared })
 		for _, n := range want[i] {
 			if slices.Contains(got, n) {
 				found++

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/explain"
 )
 
 // BenchmarkHNSW finds the ten most similar by a graph. It reports the recall, the vectors compared by a search, and how many vectors a second the
@@ -41,7 +41,7 @@ func BenchmarkHNSW(b *testing.B) {
 		begin := time.Now()
 		for {
 			asked := time.Now()
-			if _, plan := w.profile(b, "PROFILE "+search, param(0)); total64(plan, func(n *query.PlanNode) int64 { return n.Candidates }) > 0 {
+			if _, plan := w.profile(b, "PROFILE "+search, param(0)); total64(plan, func(n *explain.Node) int64 { return n.Candidates }) > 0 {
 				break
 			}
 			time.Sleep(max(100*time.Millisecond, 20*time.Since(asked))) // the searches meanwhile are exact
@@ -50,7 +50,7 @@ func BenchmarkHNSW(b *testing.B) {
 		found, compared := 0, int64(0)
 		for i := range qs {
 			got, plan := w.profile(b, "PROFILE "+search, param(i))
-			compared += total64(plan, func(n *query.PlanNode) int64 { return n.Compared })
+			compared += total64(plan, func(n *explain.Node) int64 { return n.Compared })
 			for _, n := range want[i] {
 				if slices.Contains(got, n) {
 					found++
@@ -69,7 +69,7 @@ func BenchmarkHNSW(b *testing.B) {
 }
 
 // total64 adds a figure of all operators up.
-func total64(n *query.PlanNode, figure func(*query.PlanNode) int64) int64 {
+func total64(n *explain.Node, figure func(*explain.Node) int64) int64 {
 	sum := figure(n)
 	for _, c := range n.Children {
 		sum += total64(c, figure)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/explain"
 	"github.com/hopgate/hopgate/internal/shard/local"
 )
 
@@ -139,7 +140,7 @@ func (w *world) run(b *testing.B, text string, params map[string]graph.Value) []
 }
 
 // profile is run, and returns the plan too, if the statement asks for it.
-func (w *world) profile(b *testing.B, text string, params map[string]graph.Value) (out []int64, plan *query.PlanNode) {
+func (w *world) profile(b *testing.B, text string, params map[string]graph.Value) (out []int64, plan *explain.Node) {
 	res, err := w.engine.Query(context.Background(), query.Request{Statement: text, Params: params})
 	if err != nil {
 		b.Fatal(err)

@@ -299,7 +299,7 @@ func (s *serving) openEngine(ctx context.Context, rules *syntax.Rules, audit *ac
 		return rates, nil
 	}
 	kept := filepath.Join(c.DataDir, "slowlog")
-	if err := s.engine.LoadSlowLog(kept); err != nil {
+	if err := s.engine.SlowLog().Load(kept); err != nil {
 		s.log.Warn("the slow log starts empty", slog.Any("error", err))
 	}
 	stopLog := keepSlowLog(ctx, s.engine, kept, s.log)
@@ -387,7 +387,7 @@ func keepProfiles(ctx context.Context, c *config.Config, label func() func(), lo
 // keepSlowLog writes the slow log to a file every slowLogEvery, and when the caller calls stop.
 func keepSlowLog(ctx context.Context, engine *query.Engine, path string, log *slog.Logger) (stop func()) {
 	save := func() {
-		if err := engine.SaveSlowLog(path); err != nil {
+		if err := engine.SlowLog().Save(path); err != nil {
 			log.Warn("the slow log is not written", slog.Any("error", err))
 		}
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/bolt/packstream"
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/explain"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
@@ -222,7 +222,7 @@ func putCounters(m *metadata, sum *Summary) {
 }
 
 // putPlan writes an operator with its inputs; only the root sets planner.
-func putPlan(m *metadata, p *query.PlanNode, planner string) {
+func putPlan(m *metadata, p *explain.Node, planner string) {
 	m.text("operatorType", p.Operator)
 	m.texts("identifiers", p.Variables)
 	m.mapping("args", func(m *metadata) {

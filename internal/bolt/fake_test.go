@@ -10,6 +10,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/explain"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
@@ -230,7 +231,7 @@ func (r *fakeResult) Summary() *Summary {
 			{Code: "c2", Title: "t2", Description: "d2", Severity: "INFORMATION", Category: "PERFORMANCE", Status: "03N90", StatusText: "info: y"},
 		}
 	case "PROFILE", "EXPLAIN":
-		s.Plan = &query.PlanNode{Operator: "Scan", Args: "(n)", Estimate: 2, Profiled: r.word == "PROFILE", Rows: 1, Children: []*query.PlanNode{{Operator: "Unit", Estimate: -1}}}
+		s.Plan = &explain.Node{Operator: "Scan", Args: "(n)", Estimate: 2, Profiled: r.word == "PROFILE", Rows: 1, Children: []*explain.Node{{Operator: "Unit", Estimate: -1}}}
 		s.Planner = "+Scan\n"
 	}
 	return s

@@ -14,12 +14,14 @@ import (
 	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/exec"
+	"github.com/hopgate/hopgate/internal/query/explain"
 	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/query/procedure"
 	"github.com/hopgate/hopgate/internal/query/steps"
 	"github.com/hopgate/hopgate/internal/query/trusted"
+	"github.com/hopgate/hopgate/internal/query/watch"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/restricted"
 )
@@ -110,9 +112,9 @@ type Engine struct {
 
 	labelled atomic.Int32 // number of profiles being taken
 
-	slow   slowLog
+	slow   watch.SlowLog
 	totals exec.Totals
-	watch  Watch
+	watch  watch.Watch
 
 	// Operations lists and changes the trusted operations of the graphs, and counts their calls.
 	Operations *trusted.Manager
@@ -129,7 +131,7 @@ func New(store shard.Store, opt Options) *Engine {
 	e.fetches.size = opt.PlanCacheSize
 	e.procs = procedure.New(host{e})
 	e.Operations = trusted.NewManager(planner{e})
-	e.slow.size = opt.SlowLogSize
+	e.slow.Size = opt.SlowLogSize
 	e.gate.limits, e.gate.relieve = opt.Admission, e.relievePool
 	if opt.PoolBytes > 0 {
 		e.pool = &memory.Pool{Limit: opt.PoolBytes, Relieve: e.relievePool}
@@ -180,11 +182,11 @@ func (e *Engine) Query(ctx context.Context, req Request) (res *Result, err error
 	q.quiet = req.probe
 	q.setMetadata(req.Metadata)
 	q.stale = req.Stale
-	kind := StatementKind
+	kind := watch.StatementKind
 	if req.typed != nil {
-		kind = TraversalKind
+		kind = watch.TraversalKind
 	}
-	e.watch.begin(ctx, q, kind, start)
+	e.watched(ctx, q, kind, start)
 	done := false
 	defer func() {
 		if !done { // a panic unwinds to the server
@@ -226,7 +228,7 @@ func (e *Engine) startOnce(res *Result) error {
 		return err
 	}
 	ctx, q, req := res.ctx, res.q, &res.req
-	q.trace.enter("plan")
+	q.trace.Enter("plan")
 	if len(req.Statement) > largeText {
 		if err := q.cpu.becomeLongRunning(ctx); err != nil {
 			return err
@@ -302,7 +304,7 @@ func (e *Engine) startOnce(res *Result) error {
 	case p.prefix == "EXPLAIN":
 		res.explain(params)
 	case p.command != nil:
-		q.trace.enter("execute")
+		q.trace.Enter("execute")
 		err = commands{e}.command(ctx, g, p, params, res)
 	default:
 		err = e.run(ctx, g, p, params, res)
@@ -408,7 +410,7 @@ func (e *Engine) run(ctx context.Context, g shard.Graph, p *prepared, params map
 		mode = shard.WriteExclusive // or two concurrent ones create the same twice
 	}
 	if p.own {
-		res.q.trace.enter("execute")
+		res.q.trace.Enter("execute")
 		return e.runOwn(ctx, g, p, params, res)
 	}
 	err := e.attempt(ctx, g, mode, p, params, res)
@@ -434,7 +436,7 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 	if mode == shard.WriteExclusive {
 		res.q.cpu.suspend() // others wait for its end, so it gives up its slot
 	}
-	trace.enter("begin")
+	trace.Enter("begin")
 	tx, err := beginOn(ctx, g, mode, res.req.Stale)
 	if err != nil {
 		return err
@@ -443,7 +445,7 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 		tx.Rollback()
 		return errStalePlan
 	}
-	trace.enter("execute")
+	trace.Enter("execute")
 	res.Columns = p.exec.Columns()
 	if res.Columns == nil {
 		res.Columns = []string{}
@@ -478,21 +480,21 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 	}
 	if mode == shard.Read {
 		res.tx, res.rows, res.checked = tx, rows, false
-		trace.stream()
+		trace.Stream()
 		return nil
 	}
 	defer rows.Close()
 	err = res.buffer(ctx, rows)
-	trace.executed(p.exec, rows)
+	trace.Executed(p.exec, rows)
 	if err != nil {
 		return err
 	}
 	res.counters = rows.Counters()
 	if p.prefix == "PROFILE" {
-		res.plan = explain(p.exec, rows.Stats(), nil)
+		res.plan = explain.Tree(p.exec, rows.Stats(), nil)
 	}
 	rows.Close()
-	trace.enter("commit")
+	trace.Enter("commit")
 	res.q.cpu.suspend()
 	if denied := res.q.allow(ctx, p); denied != nil { // since the statement began
 		err = denied
@@ -504,7 +506,7 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 		tx.Rollback() // it has only read, and a drop waits for readers
 		err = schema.run(ctx, e, g, res.q)
 	}
-	trace.enter("encode")
+	trace.Enter("encode")
 	return err
 }
 

@@ -11,12 +11,14 @@ import (
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/exec"
+	"github.com/hopgate/hopgate/internal/query/explain"
 	"github.com/hopgate/hopgate/internal/query/fetch"
 	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/query/fetch/verify"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/query/steps"
+	"github.com/hopgate/hopgate/internal/query/watch"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -54,7 +56,7 @@ func (e *Engine) Fetch(ctx context.Context, req FetchRequest, w io.Writer) (code
 	start := time.Now()
 	q := &Running{}
 	ctx = e.running.start(q, ctx, start, e.timeout(req.Timeout), e.graphName(req.Graph), req.text())
-	e.watch.begin(ctx, q, FetchKind, start)
+	e.watched(ctx, q, watch.FetchKind, start)
 	out := &watchedWriter{w: w, q: q}
 	res := fetch.Result{}
 	done := false
@@ -94,7 +96,7 @@ func (r *FetchRequest) text() string {
 // fetch runs a request over one transaction. An error beside a result that has not begun has not been written yet.
 func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, need access.Role, w *watchedWriter) (res fetch.Result, err error) {
 	e.limit(q, q.Start, req.Timeout)
-	q.trace.enter("plan")
+	q.trace.Enter("plan")
 	charge, limits := e.Charge(ctx), e.opt.Fetch
 	defer charge.Release()
 	parse := func(body []byte) (*syntax.Request, error) {
@@ -120,7 +122,7 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, need a
 	if err != nil {
 		return res, err
 	}
-	q.trace.enter("begin")
+	q.trace.Enter("begin")
 	tx, err := beginOn(ctx, g, mode, req.Stale)
 	if err != nil {
 		return res, err
@@ -130,8 +132,8 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, need a
 		return res, err
 	}
 	e.restrict(ctx, r, q.Graph)
-	q.trace.enter("execute")
-	q.trace.stream()
+	q.trace.Enter("execute")
+	q.trace.Stream()
 	run := &fetchRun{e: e, g: g, tx: tx, q: q, need: need, writes: mode != shard.Read}
 	run.programs = e.fetches.of(g, tx.Counts())
 	if mode == shard.Read && req.Items != nil {
@@ -154,9 +156,9 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, need a
 		err = q.grant.Check(q.Graph, need)
 	}
 	if err == nil {
-		q.trace.enter("commit")
+		q.trace.Enter("commit")
 		err = tx.Commit(ctx)
-		q.trace.enter("encode")
+		q.trace.Enter("encode")
 	}
 	if err == nil {
 		_, err = w.Write(answer.Bytes())
@@ -314,16 +316,16 @@ func (r *fetchRun) Run(ctx context.Context, q *plan.Query, params map[string]gra
 	}
 	r.rows = rows
 	defer func() {
-		r.q.trace.executed(x, rows)
+		r.q.trace.Executed(x, rows)
 		rows.Close()
 	}()
 	for n := 0; ; {
 		if err := r.q.resume(ctx); err != nil {
 			return err
 		}
-		began := r.q.trace.began()
+		began := r.q.trace.Began()
 		b, err := rows.Next(ctx)
-		r.q.trace.pull(began)
+		r.q.trace.Pull(began)
 		if b == nil || err != nil {
 			return err
 		}
@@ -359,13 +361,13 @@ func (r *fetchRun) Explain(ctx context.Context, q *plan.Query) (string, error) {
 		return "", err
 	}
 	var b strings.Builder
-	var write func(n *PlanNode, indent string)
-	write = func(n *PlanNode, indent string) {
+	var write func(n *explain.Node, indent string)
+	write = func(n *explain.Node, indent string) {
 		b.WriteString(indent + strings.TrimSpace(n.Operator+" "+n.Args) + "\n")
 		for _, c := range n.Children {
 			write(c, indent+"  ")
 		}
 	}
-	write(explain(x, nil, nil), "")
+	write(explain.Tree(x, nil, nil), "")
 	return b.String(), nil
 }

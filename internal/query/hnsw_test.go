@@ -10,6 +10,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/explain"
 	"github.com/hopgate/hopgate/internal/shard/local"
 )
 
@@ -33,8 +34,8 @@ func TestHNSW(t *testing.T) {
 				ids = append(ids, b.Cols[0].Value(i).Int())
 			}
 		}
-		var sum func(n *query.PlanNode)
-		sum = func(n *query.PlanNode) {
+		var sum func(n *explain.Node)
+		sum = func(n *explain.Node) {
 			if n != nil {
 				candidates += n.Candidates
 				for _, c := range n.Children {

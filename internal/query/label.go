@@ -3,6 +3,8 @@ package query
 import (
 	"context"
 	"runtime/pprof"
+
+	"github.com/hopgate/hopgate/internal/query/watch"
 )
 
 // maxLabel is how many characters of a statement's text a label holds.
@@ -20,7 +22,7 @@ func (e *Engine) label(ctx context.Context, q *Running) {
 	if e.labelled.Load() == 0 || q.quiet {
 		return
 	}
-	digits, text := Fingerprint(q.kind, q.Statement)
+	digits, text := watch.Fingerprint(q.kind, q.Statement)
 	if r := []rune(text); len(r) > maxLabel {
 		text = string(r[:maxLabel-1]) + "…"
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/query/watch"
 )
 
 // While somebody takes a profile, goroutines carry the graph, the statement and the current operator.
@@ -26,7 +28,7 @@ func TestLabels(t *testing.T) {
 			defer close(done)
 			_, _ = rowsOf(e.Query(ctx, Request{Statement: slow}))
 		}()
-		digits, shape := Fingerprint(StatementKind, slow)
+		digits, shape := watch.Fingerprint(watch.StatementKind, slow)
 		require.Eventually(t, func() bool {
 			text := labels()
 			return strings.Contains(text, `"graph":"default"`) && strings.Contains(text, `"statement":"`+digits) && strings.Contains(text, `"operator":"Unwind"`) && strings.Contains(text, `"text":`+strconv.Quote(shape))

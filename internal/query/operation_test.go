@@ -13,6 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/operation"
 	"github.com/hopgate/hopgate/internal/query/trusted"
+	"github.com/hopgate/hopgate/internal/query/watch"
 )
 
 const shop = `// name: friends
@@ -161,7 +162,7 @@ func TestOperations(t *testing.T) {
 			require.Positive(t, s.Errors.Load())
 		}
 	}
-	require.True(t, slices.ContainsFunc(e.SlowLog(), func(s Slow) bool { return s.Statement == "CALL op.friends" }))
+	require.True(t, slices.ContainsFunc(e.SlowLog().All(), func(s watch.Slow) bool { return s.Statement == "CALL op.friends" }))
 	query(Request{Statement: "CALL db.operations.drop('friends')"})
 	require.Len(t, e.Operations.Called(), 1)
 	require.Error(t, e.Operations.Drop(t.Context(), "", "friends"))

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/explain"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -52,7 +53,7 @@ func (e *Engine) runOwn(ctx context.Context, g shard.Graph, p *prepared, params 
 	}
 	res.counters = rows.Counters()
 	if p.prefix == "PROFILE" {
-		res.plan = explain(p.exec, rows.Stats(), nil)
+		res.plan = explain.Tree(p.exec, rows.Stats(), nil)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/exec"
+	"github.com/hopgate/hopgate/internal/query/explain"
 )
 
 // When memory is short, the largest request ends with that reason; others continue.
@@ -117,8 +118,8 @@ func TestSpill(t *testing.T) {
 				b, err = res.Next()
 				require.NoError(t, err)
 			}
-			var written func(n *PlanNode) int64
-			written = func(n *PlanNode) int64 {
+			var written func(n *explain.Node) int64
+			written = func(n *explain.Node) int64 {
 				sum := n.Spilled
 				for _, c := range n.Children {
 					sum += written(c)

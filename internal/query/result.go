@@ -11,6 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/exec"
+	"github.com/hopgate/hopgate/internal/query/explain"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/shard"
 )
@@ -34,7 +35,7 @@ type Result struct {
 	kept      exec.Retained  // their memory
 	counters  exec.Counters
 	commands  *commandCounters // or nil
-	plan      *PlanNode
+	plan      *explain.Node
 	reruns    *reruns // or nil
 	count     int64
 	err       error
@@ -73,9 +74,9 @@ type Summary struct {
 	// SystemUpdates counts the graphs that a command has created or dropped, or the access rules that it has added or removed.
 	SystemUpdates int64
 
-	Plan      *PlanNode // of EXPLAIN and PROFILE
-	Truncated bool      // the result is incomplete
-	Reason    string    // max_rows, or a message that names the limit
+	Plan      *explain.Node // of EXPLAIN and PROFILE
+	Truncated bool          // the result is incomplete
+	Reason    string        // max_rows, or a message that names the limit
 	Rows      int64
 	Hops      []exec.HopCount // of a traversal
 
@@ -88,7 +89,7 @@ func (r *Result) Next() (*graph.Batch, error) {
 	if err := r.goOn(); err != nil {
 		return nil, r.Fail(err)
 	}
-	began := r.q.trace.began()
+	began := r.q.trace.Began()
 	b, err := r.checkedNext()
 	for err != nil && r.count == 0 && r.tx != nil && r.rerun(err) {
 		r.rows.Close()
@@ -98,7 +99,7 @@ func (r *Result) Next() (*graph.Batch, error) {
 			b, err = r.checkedNext()
 		}
 	}
-	r.q.trace.pull(began)
+	r.q.trace.Pull(began)
 	if err != nil {
 		return nil, r.Fail(err)
 	}
@@ -159,9 +160,9 @@ func (r *Result) leave(err error) {
 	if r.rows != nil {
 		r.counters = r.rows.Counters()
 		if r.p.prefix == "PROFILE" {
-			r.plan = explain(r.p.exec, r.rows.Stats(), nil)
+			r.plan = explain.Tree(r.p.exec, r.rows.Stats(), nil)
 		}
-		r.q.trace.executed(r.p.exec, r.rows)
+		r.q.trace.Executed(r.p.exec, r.rows)
 		r.rows.Close()
 		r.rows = nil
 		r.keep()
@@ -361,7 +362,7 @@ func (r *Result) Summary() Summary {
 		}
 	}
 	if r.rows != nil && r.p.prefix == "PROFILE" {
-		s.Plan = explain(r.p.exec, r.rows.Stats(), nil)
+		s.Plan = explain.Tree(r.p.exec, r.rows.Stats(), nil)
 	}
 	return s
 }
@@ -374,7 +375,7 @@ func (r *Result) Close() {
 	r.closed = true
 	r.leave(nil)
 	if r.rows != nil {
-		r.q.trace.executed(r.p.exec, r.rows)
+		r.q.trace.Executed(r.p.exec, r.rows)
 		r.rows.Close()
 	}
 	if r.tx != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/cypher/parse"
 	"github.com/hopgate/hopgate/internal/query/exec"
+	"github.com/hopgate/hopgate/internal/query/watch"
 )
 
 // Running is a running statement, or an explicit transaction.
@@ -31,7 +32,7 @@ type Running struct {
 	grant     *access.Grant // nil: without authentication; guarded by registry.mu in an explicit transaction's own entry
 	action    string        // the name in the audit log; "": not logged
 	stale     time.Duration // by how much the snapshot that it reads may be out of date
-	kind      Kind
+	kind      watch.Kind
 	permitted atomic.Uint32   // the role that it needs; None: it is not known yet
 	readOnly  bool            // it must not change anything
 	system    bool            // runs on the system rather than a graph
@@ -41,7 +42,7 @@ type Running struct {
 	exclusive bool            // its transaction keeps others from committing
 	idle      bool            // an explicit transaction's own entry
 	lost      bool            // its place, while it wrote; guarded by gate.mu
-	trace     *trace          // nil unless requested
+	trace     *watch.Trace    // nil unless requested
 	place     place           // the place in the gate
 	labels    context.Context // profiler labels of its goroutine, or nil
 	cpu       cpuSlot
@@ -356,6 +357,19 @@ func ended(ctx context.Context, err error) error {
 	return e
 }
 
+// watched sets the kind of a request that began at start, and has it traced if a watcher wants that.
+func (e *Engine) watched(ctx context.Context, q *Running, kind watch.Kind, start time.Time) {
+	if q.kind = kind; !q.quiet {
+		q.trace = e.watch.Begin(ctx, start)
+	}
+}
+
+// Watch returns the watchers of the engine's requests.
+func (e *Engine) Watch() *watch.Watch { return &e.watch }
+
+// SlowLog returns the slowest requests.
+func (e *Engine) SlowLog() *watch.SlowLog { return &e.slow }
+
 // finish counts an ended request, adds it to the slow log, and returns its error in the form that users see.
 func (e *Engine) finish(ctx context.Context, q *Running, start time.Time, rows int64, p *prepared, err error) error {
 	if err != nil && ctx.Err() != nil {
@@ -378,15 +392,19 @@ func (e *Engine) finish(ctx context.Context, q *Running, start time.Time, rows i
 	if q.quiet {
 		return err
 	}
-	if s, ok := errors.AsType[*graph.Error](err); ok && q.kind == StatementKind && q.called.Load() == nil && s.Phase == graph.PhaseCompile {
+	if s, ok := errors.AsType[*graph.Error](err); ok && q.kind == watch.StatementKind && q.called.Load() == nil && s.Phase == graph.PhaseCompile {
 		err = parse.Located(s, q.Statement)
 	}
-	e.watch.end(ctx, q, start, elapsed, rows, err)
+	e.watch.End(ctx, watch.Ended{ID: q.ID, Kind: q.kind, Graph: q.on(), Statement: q.Statement, Start: start, Elapsed: elapsed, Rows: rows}, q.trace, err)
 	e.record(ctx, q, err)
 	e.metrics.observe(elapsed, rows, err)
 	if o := q.called.Load(); o != nil {
 		e.Operations.Observe(q.on(), o.Name, elapsed, err)
 	}
-	e.slow.add(Slow{Graph: q.on(), Statement: q.Statement, Start: q.Start, Elapsed: elapsed, Rows: rows, Err: err}, q.kind, p)
+	var x *exec.Prepared
+	if p != nil {
+		x = p.exec
+	}
+	e.slow.Add(watch.Slow{Graph: q.on(), Statement: q.Statement, Start: q.Start, Elapsed: elapsed, Rows: rows, Err: err}, q.kind, x)
 	return err
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/loader/resource"
+	"github.com/hopgate/hopgate/internal/query/explain"
 )
 
 // TestStatements runs the statements of testdata/statements over each store and prints the columns and the rows, sorted unless the
@@ -50,8 +51,8 @@ func (e *Engine) showPlan(t *testing.T, req Request) string {
 	require.NoError(t, err)
 	defer res.Close()
 	var b strings.Builder
-	var tree func(n *PlanNode, depth int)
-	tree = func(n *PlanNode, depth int) {
+	var tree func(n *explain.Node, depth int)
+	tree = func(n *explain.Node, depth int) {
 		b.WriteString(strings.TrimRight(strings.Repeat("  ", depth)+n.Operator+" "+n.Args, " ") + "\n")
 		for _, c := range n.Children {
 			tree(c, depth+1)

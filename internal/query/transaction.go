@@ -16,6 +16,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/query/steps"
+	"github.com/hopgate/hopgate/internal/query/watch"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/restricted"
 )
@@ -167,7 +168,7 @@ func (t *Transaction) Run(ctx context.Context, req Request) (res *Result, err er
 	}
 	ctx, q := t.e.running.startIn(ctx, t, t.e.timeout(req.Timeout), req.Statement)
 	ctx = shard.WithWait(ctx, q.stepAside)
-	t.e.watch.begin(ctx, q, StatementKind, start)
+	t.e.watched(ctx, q, watch.StatementKind, start)
 	done := false
 	defer func() {
 		if !done { // a panic is propagating to the server
@@ -190,7 +191,7 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 	if err := bindIn(q, t.g, t.opt.Graph, &req); err != nil {
 		return nil, err
 	}
-	q.trace.enter("plan")
+	q.trace.Enter("plan")
 	p, err := t.prepare(ctx, req.Statement, req.Params)
 	if err != nil {
 		return nil, err
@@ -238,7 +239,7 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 	if err := q.cpu.beginPlan(ctx, p.exec); err != nil {
 		return nil, err
 	}
-	q.trace.enter("execute")
+	q.trace.Enter("execute")
 	if first && !t.opt.ReadOnly {
 		if err := t.takeTurns(ctx, req); err != nil {
 			return nil, err
@@ -318,14 +319,14 @@ func (t *Transaction) execute(ctx context.Context, q *Running, req Request, p *p
 		return p.placed(err)
 	}
 	res.rows = rows
-	q.trace.stream()
+	q.trace.Stream()
 	if cols := p.exec.Columns(); cols != nil {
 		res.Columns = cols
 	}
 	if p.writes() || req.Buffer {
-		began := q.trace.began()
+		began := q.trace.Began()
 		err := res.buffer(ctx, rows)
-		q.trace.pull(began)
+		q.trace.Pull(began)
 		if err == nil && p.writes() {
 			err = t.tx.CheckUnique(ctx)
 		}

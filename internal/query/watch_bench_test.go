@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/watch"
 )
 
 // BenchmarkWatch compares a short request with its overhead for watchers, traces, labels and metrics when there is no watcher.
@@ -44,17 +45,17 @@ func BenchmarkWatch(b *testing.B) {
 				b.Fatal("somebody watches")
 			}
 			ctx := e.watch.Arrived(ctx, start)
-			e.watch.begin(ctx, q, StatementKind, start)
+			e.watched(ctx, q, watch.StatementKind, start)
 			e.label(ctx, q)
-			q.trace.enter("plan")
-			q.trace.enter("begin")
-			q.trace.enter("execute")
-			q.trace.stream()
-			q.trace.pull(q.trace.began())
-			q.trace.pull(q.trace.began())
-			q.trace.executed(nil, nil)
+			q.trace.Enter("plan")
+			q.trace.Enter("begin")
+			q.trace.Enter("execute")
+			q.trace.Stream()
+			q.trace.Pull(q.trace.Began())
+			q.trace.Pull(q.trace.Began())
+			q.trace.Executed(nil, nil)
 			elapsed := time.Since(start)
-			e.watch.end(ctx, q, start, elapsed, 1, nil)
+			e.watch.End(ctx, watch.Ended{Start: start, Elapsed: elapsed, Rows: 1}, q.trace, nil)
 			e.metrics.observe(elapsed, 1, nil)
 			if e.watch.Watched() {
 				b.Fatal("somebody watches")

@@ -27,6 +27,7 @@ import (
 	"github.com/hopgate/hopgate/internal/loader"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/exec"
+	"github.com/hopgate/hopgate/internal/query/watch"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -342,7 +343,7 @@ func TestKill(t *testing.T) {
 	log, err := admin.SlowLog(context.Background(), &pb.SlowLogRequest{Limit: 1})
 	require.NoError(t, err)
 	require.Equal(t, slow, log.GetQueries()[0].GetStatement())
-	digits, _ := query.Fingerprint(query.StatementKind, slow)
+	digits, _ := watch.Fingerprint(watch.StatementKind, slow)
 	require.Equal(t, digits, log.GetQueries()[0].GetFingerprint())
 	require.NotEmpty(t, log.GetQueries()[0].GetError())
 }

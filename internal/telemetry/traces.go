@@ -15,6 +15,7 @@ import (
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/watch"
 	"github.com/hopgate/hopgate/internal/version"
 )
 
@@ -34,7 +35,7 @@ func NewTraces(ctx context.Context, e *query.Engine, url string) (*Traces, error
 	}
 	t := &Traces{provider: sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(self()))}
 	t.tracer = t.provider.Tracer("github.com/hopgate/hopgate")
-	t.remove = e.Watch().Add(&query.Watcher{Stages: true, Ended: t.ended})
+	t.remove = e.Watch().Add(&watch.Watcher{Stages: true, Ended: t.ended})
 	return t, nil
 }
 
@@ -50,11 +51,11 @@ func (t *Traces) Close(ctx context.Context) error {
 }
 
 // ended converts a finished request to spans.
-func (t *Traces) ended(r *query.Ended) {
+func (t *Traces) ended(r *watch.Ended) {
 	if r.Stages == nil { // a route, or a request that began before tracing
 		return
 	}
-	digits, text := query.Fingerprint(r.Kind, r.Statement)
+	digits, text := watch.Fingerprint(r.Kind, r.Statement)
 	ctx, span := t.tracer.Start(r.Context, string(r.Kind), trace.WithTimestamp(r.Start), trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(
 		attribute.String("db.system.name", "hopgate"), attribute.String("db.namespace", r.Graph), attribute.String("db.query.text", text),
 		attribute.String("hopgate.fingerprint", digits), attribute.String("hopgate.request", access.Request(r.Context)), attribute.Int64("hopgate.rows", r.Rows),
@@ -76,7 +77,7 @@ func (t *Traces) ended(r *query.Ended) {
 
 // stage creates the spans of a stage and of its children. Operators interleave, so their spans start together and last as long as each has
 // worked.
-func (t *Traces) stage(ctx context.Context, s *query.Stage, at time.Time) {
+func (t *Traces) stage(ctx context.Context, s *watch.Stage, at time.Time) {
 	ctx, span := t.tracer.Start(ctx, s.Name, trace.WithTimestamp(at), trace.WithAttributes(
 		attribute.Int64("hopgate.rows", s.Rows), attribute.Int64("hopgate.shard_requests", s.Requests), attribute.Int64("hopgate.bytes", s.Bytes),
 	))

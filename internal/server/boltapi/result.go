@@ -9,6 +9,7 @@ import (
 	"github.com/hopgate/hopgate/internal/bolt"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/explain"
 )
 
 // result is a statement's answer.
@@ -86,9 +87,9 @@ func (r *result) Summary() *bolt.Summary {
 }
 
 // produceResults returns a plan below the operator that Neo4j's tools expect as its root.
-func produceResults(plan *query.PlanNode, columns []string) *query.PlanNode {
-	return &query.PlanNode{
-		Operator: "ProduceResults", Args: strings.Join(columns, ", "), Variables: columns, Estimate: plan.Estimate, Children: []*query.PlanNode{plan},
+func produceResults(plan *explain.Node, columns []string) *explain.Node {
+	return &explain.Node{
+		Operator: "ProduceResults", Args: strings.Join(columns, ", "), Variables: columns, Estimate: plan.Estimate, Children: []*explain.Node{plan},
 		Profiled: plan.Profiled, Rows: plan.Rows, Batches: plan.Batches,
 	}
 }
@@ -151,10 +152,10 @@ func ownTimeout(err error, timed bool) error {
 }
 
 // planText prints a plan, one operator a line, each below its consumer.
-func planText(root *query.PlanNode) string {
+func planText(root *explain.Node) string {
 	var b strings.Builder
-	var draw func(n *query.PlanNode, depth int)
-	draw = func(n *query.PlanNode, depth int) {
+	var draw func(n *explain.Node, depth int)
+	draw = func(n *explain.Node, depth int) {
 		fmt.Fprintf(&b, "%s+%s", strings.Repeat("| ", depth), n.Operator)
 		if n.Args != "" {
 			b.WriteString(" " + n.Args)

@@ -145,7 +145,7 @@ func (s *adminService) KillQuery(ctx context.Context, req *pb.KillQueryRequest) 
 
 func (s *adminService) SlowLog(_ context.Context, req *pb.SlowLogRequest) (*pb.SlowLogResponse, error) {
 	out := &pb.SlowLogResponse{}
-	for i, q := range s.e.SlowLog() {
+	for i, q := range s.e.SlowLog().All() {
 		if limit := int(req.GetLimit()); limit > 0 && i >= limit {
 			break
 		}

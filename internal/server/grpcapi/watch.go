@@ -12,7 +12,7 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/watch"
 	"github.com/hopgate/hopgate/internal/server/request"
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
@@ -38,7 +38,7 @@ func (s *adminService) Top(req *pb.TopRequest, stream grpc.ServerStreamingServer
 	}
 	past := request.PastTop(s.e.Watch(), interval) // before counting begins, so that nothing counts twice
 	t := request.NewTop(time.Now())
-	defer s.e.Watch().Add(&query.Watcher{Ended: t.Add})()
+	defer s.e.Watch().Add(&watch.Watcher{Ended: t.Add})()
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for first := true; ; first = false {
@@ -73,8 +73,8 @@ func (s *adminService) Trace(req *pb.TraceRequest, stream grpc.ServerStreamingSe
 	if err != nil {
 		return wire.GRPCError(wire.RequestError("match: " + err.Error()))
 	}
-	waiting, missed := make(chan *query.Ended, tracesWaiting), atomic.Uint64{}
-	defer s.e.Watch().Add(&query.Watcher{Stages: true, Ended: func(r *query.Ended) {
+	waiting, missed := make(chan *watch.Ended, tracesWaiting), atomic.Uint64{}
+	defer s.e.Watch().Add(&watch.Watcher{Stages: true, Ended: func(r *watch.Ended) {
 		if r.Stages == nil || r.Elapsed < least || !match.MatchString(r.Statement) {
 			return // a request without stages began before tracing
 		}
@@ -103,8 +103,8 @@ func (s *adminService) Trace(req *pb.TraceRequest, stream grpc.ServerStreamingSe
 	}
 }
 
-func traceProto(r *query.Ended) *pb.TraceResponse {
-	digits, _ := query.Fingerprint(r.Kind, r.Statement)
+func traceProto(r *watch.Ended) *pb.TraceResponse {
+	digits, _ := watch.Fingerprint(r.Kind, r.Statement)
 	out := &pb.TraceResponse{
 		Id: r.ID, Kind: string(r.Kind), Graph: r.Graph, Statement: strings.ToValidUTF8(r.Statement[:min(len(r.Statement), tracedText)], ""), Fingerprint: digits, Start: timestamppb.New(r.Start),
 		Elapsed: durationpb.New(r.Elapsed), Rows: uint64(r.Rows), Stages: stagesProto(r.Stages),
@@ -115,7 +115,7 @@ func traceProto(r *query.Ended) *pb.TraceResponse {
 	return out
 }
 
-func stagesProto(in []*query.Stage) []*pb.Stage {
+func stagesProto(in []*watch.Stage) []*pb.Stage {
 	out := make([]*pb.Stage, len(in))
 	for i, s := range in {
 		out[i] = &pb.Stage{

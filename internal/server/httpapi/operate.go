@@ -13,6 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/flame"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/watch"
 	"github.com/hopgate/hopgate/internal/server/request"
 	"github.com/hopgate/hopgate/internal/server/summary"
 	"github.com/hopgate/hopgate/internal/server/wire"
@@ -123,7 +124,7 @@ func (h *Handler) slowLog(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out := []slowJSON{}
-	for _, q := range h.e.SlowLog() {
+	for _, q := range h.e.SlowLog().All() {
 		if len(out) == int(limit) {
 			break
 		}
@@ -161,7 +162,7 @@ func (h *Handler) top(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	t := request.NewTop(time.Now())
-	remove := h.e.Watch().Add(&query.Watcher{Ended: t.Add})
+	remove := h.e.Watch().Add(&watch.Watcher{Ended: t.Add})
 	defer remove()
 	timer := time.NewTimer(time.Duration(ms) * time.Millisecond)
 	defer timer.Stop()

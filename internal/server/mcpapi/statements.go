@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/explain"
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
@@ -109,7 +110,7 @@ func (s *session) explain(in struct {
 }
 
 // writePlan writes an operator and its inputs, indented.
-func writePlan(b *strings.Builder, n *query.PlanNode, indent string) {
+func writePlan(b *strings.Builder, n *explain.Node, indent string) {
 	b.WriteString(indent + strings.TrimSpace(n.Operator+" "+n.Args))
 	if n.Estimate >= 0 {
 		fmt.Fprintf(b, " (about %.0f rows)", n.Estimate)

@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/watch"
 )
 
 // Header is the header, or metadata key, that carries the id of a request in both directions.
@@ -19,12 +19,12 @@ const Header = "X-Request-Id"
 // Monitor observes the requests of all transports and counts their panics.
 type Monitor struct {
 	Log    *slog.Logger
-	watch  *query.Watch // or nil
+	watch  *watch.Watch // or nil
 	panics prometheus.Counter
 }
 
 // NewMonitor returns a monitor and registers its metrics; watch, which may be nil, receives requests as they end.
-func NewMonitor(registry prometheus.Registerer, watch *query.Watch, log *slog.Logger) *Monitor {
+func NewMonitor(registry prometheus.Registerer, watch *watch.Watch, log *slog.Logger) *Monitor {
 	m := &Monitor{Log: log, watch: watch, panics: prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "hopgate_panics_total", Help: "Requests that ended in a panic.",
 	})}
@@ -57,7 +57,7 @@ func (m *Monitor) Arrived(ctx context.Context, start time.Time) context.Context 
 // Ended notifies watchers of a request to a route.
 func (m *Monitor) Ended(route string, start time.Time, elapsed time.Duration, failed bool) {
 	if m.watch.Watched() {
-		m.watch.Notify(&query.Ended{Kind: query.RouteKind, Statement: route, Start: start, Elapsed: elapsed, Failed: failed})
+		m.watch.Notify(&watch.Ended{Kind: watch.RouteKind, Statement: route, Start: start, Elapsed: elapsed, Failed: failed})
 	}
 }
 

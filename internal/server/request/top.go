@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/watch"
 )
 
 const (
@@ -59,10 +59,10 @@ type operation struct {
 }
 
 // Add counts a request.
-func (t *Top) Add(r *query.Ended) {
+func (t *Top) Add(r *watch.Ended) {
 	key := operationKey{kind: string(r.Kind), graph: r.Graph, text: r.Statement}
-	if r.Kind != query.RouteKind {
-		key.fingerprint, key.text = query.Fingerprint(r.Kind, r.Statement)
+	if r.Kind != watch.RouteKind {
+		key.fingerprint, key.text = watch.Fingerprint(r.Kind, r.Statement)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -88,7 +88,7 @@ func (t *Top) Add(r *query.Ended) {
 }
 
 // PastTop returns the counts of the last interval in which an operation ended, or nil.
-func PastTop(w *query.Watch, interval time.Duration) *Interval {
+func PastTop(w *watch.Watch, interval time.Duration) *Interval {
 	ended, since, until := w.Latest(interval)
 	if len(ended) == 0 || !since.Before(until) {
 		return nil
@@ -130,7 +130,7 @@ func (t *Top) Take(now time.Time) *Interval {
 	var routes, rest time.Duration
 	for _, o := range byKey {
 		all = append(all, o)
-		if o.kind == string(query.RouteKind) {
+		if o.kind == string(watch.RouteKind) {
 			routes += o.total
 		} else {
 			rest += o.total
@@ -142,7 +142,7 @@ func (t *Top) Take(now time.Time) *Interval {
 	out := &Interval{End: now, Length: now.Sub(since)}
 	for _, o := range all {
 		whole := rest
-		if o.kind == string(query.RouteKind) {
+		if o.kind == string(watch.RouteKind) {
 			whole = routes
 		}
 		p := Operation{

@@ -7,14 +7,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/watch"
 )
 
 // TestTopBounds counts more operations than the limit.
 func TestTopBounds(t *testing.T) {
 	c := NewTop(time.Now())
 	for i := range maxOperations + 10 {
-		c.Add(&query.Ended{Kind: query.StatementKind, Statement: "RETURN x" + strings.Repeat("x", i), Elapsed: time.Duration(i) * time.Millisecond})
+		c.Add(&watch.Ended{Kind: watch.StatementKind, Statement: "RETURN x" + strings.Repeat("x", i), Elapsed: time.Duration(i) * time.Millisecond})
 	}
 	res := c.Take(c.since.Add(time.Second))
 	require.Len(t, res.Operations, maxOperations+1)

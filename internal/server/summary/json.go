@@ -6,6 +6,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/explain"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
@@ -110,7 +111,7 @@ func appendNotifications(dst []byte, list []plan.Notification) []byte {
 }
 
 // AppendPlan appends a plan.
-func AppendPlan(dst []byte, p *query.PlanNode) []byte {
+func AppendPlan(dst []byte, p *explain.Node) []byte {
 	dst = append(dst, `{"operator":`...)
 	dst = notation.AppendJSONString(dst, p.Operator)
 	dst = append(dst, `,"arguments":`...)

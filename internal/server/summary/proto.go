@@ -8,6 +8,7 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/exec"
+	"github.com/hopgate/hopgate/internal/query/explain"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
@@ -53,7 +54,7 @@ func CountersProto(c exec.Counters, s query.SchemaCounters) *pb.Counters {
 }
 
 // PlanProto converts a plan, with the figures of PROFILE.
-func PlanProto(p *query.PlanNode) *pb.PlanNode {
+func PlanProto(p *explain.Node) *pb.PlanNode {
 	if p == nil {
 		return nil
 	}

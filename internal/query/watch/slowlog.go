@@ -1,4 +1,4 @@
-package query
+package watch
 
 import (
 	"cmp"
@@ -6,6 +6,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/hopgate/hopgate/internal/query/exec"
+	"github.com/hopgate/hopgate/internal/query/explain"
 )
 
 // maxSlowText is the number of bytes of a statement that the slow log keeps. A longer statement has no plan there.
@@ -19,38 +22,40 @@ type Slow struct {
 	Elapsed          time.Duration
 	Rows             int64
 	Err              error
-	Plan             *PlanNode
+	Plan             *explain.Node
 }
 
-// slowLog keeps the slowest statements.
-type slowLog struct {
+// SlowLog keeps the slowest statements. It is safe for concurrent use.
+type SlowLog struct {
+	Size int // how many are kept; set before the first use
+
 	mu      sync.Mutex
-	size    int
 	entries []Slow // the slowest first
 }
 
-func (l *slowLog) add(s Slow, kind Kind, p *prepared) {
+// Add adds a statement with its plan, which may be nil, if it is among the slowest.
+func (l *SlowLog) Add(s Slow, kind Kind, p *exec.Prepared) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.entries) >= l.size && s.Elapsed <= l.entries[len(l.entries)-1].Elapsed {
+	if len(l.entries) >= l.Size && s.Elapsed <= l.entries[len(l.entries)-1].Elapsed {
 		return
 	}
 	s.Fingerprint, _ = Fingerprint(kind, s.Statement)
 	if len(s.Statement) > maxSlowText {
 		s.Statement = strings.ToValidUTF8(s.Statement[:maxSlowText], "")
-	} else if p != nil && p.exec != nil {
-		s.Plan = explain(p.exec, nil, nil)
+	} else if p != nil {
+		s.Plan = explain.Tree(p, nil, nil)
 	}
 	at, _ := slices.BinarySearchFunc(l.entries, s, func(a, b Slow) int { return cmp.Compare(b.Elapsed, a.Elapsed) })
 	l.entries = slices.Insert(l.entries, at, s)
-	if len(l.entries) > l.size {
-		l.entries = l.entries[:l.size]
+	if len(l.entries) > l.Size {
+		l.entries = l.entries[:l.Size]
 	}
 }
 
-// SlowLog returns the slowest statements so far, the slowest first.
-func (e *Engine) SlowLog() []Slow {
-	e.slow.mu.Lock()
-	defer e.slow.mu.Unlock()
-	return slices.Clone(e.slow.entries)
+// All returns the slowest statements so far, the slowest first.
+func (l *SlowLog) All() []Slow {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.entries)
 }

@@ -1,9 +1,10 @@
-package query
+package watch
 
 import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/query/exec"
+	"github.com/hopgate/hopgate/internal/query/explain"
 )
 
 // Stage is a part of a request's work.
@@ -21,8 +22,8 @@ type Stage struct {
 // maxTraced bounds the operators of a trace: a fetch runs as many plans as it has tables and rows above them.
 const maxTraced = 256
 
-// trace records how a request spends its time. A nil trace records nothing. Only one goroutine uses it at a time.
-type trace struct {
+// Trace records how a request spends its time. A nil Trace records nothing. Only one goroutine uses it at a time.
+type Trace struct {
 	arrival   time.Time
 	current   string    // the current stage
 	mark      time.Time // start of the current stage
@@ -33,8 +34,8 @@ type trace struct {
 	pulled    time.Duration
 }
 
-// enter ends the current stage and begins another.
-func (t *trace) enter(name string) {
+// Enter ends the current stage and begins another.
+func (t *Trace) Enter(name string) {
 	if t == nil {
 		return
 	}
@@ -44,7 +45,7 @@ func (t *trace) enter(name string) {
 }
 
 // close ends the current stage.
-func (t *trace) close(now time.Time) {
+func (t *Trace) close(now time.Time) {
 	s := &Stage{Name: t.current, Time: now.Sub(t.mark)}
 	t.stages = append(t.stages, s)
 	if t.current != "execute" {
@@ -57,35 +58,35 @@ func (t *trace) close(now time.Time) {
 	}
 }
 
-// stream says that from now on only pull executes the request.
-func (t *trace) stream() {
+// Stream says that from now on only Pull executes the request.
+func (t *Trace) Stream() {
 	if t != nil {
 		t.streams, t.pulled = true, time.Since(t.mark)
 	}
 }
 
-// began returns the current time for pull, or zero if nothing is traced.
-func (t *trace) began() (at time.Time) {
+// Began returns the current time for Pull, or zero if nothing is traced.
+func (t *Trace) Began() (at time.Time) {
 	if t != nil {
 		at = time.Now()
 	}
 	return at
 }
 
-// pull adds the time since rows began to be computed.
-func (t *trace) pull(began time.Time) {
+// Pull adds the time since rows began to be computed.
+func (t *Trace) Pull(began time.Time) {
 	if t != nil {
 		t.pulled += time.Since(began)
 	}
 }
 
-// executed records the work of a plan's operators.
-func (t *trace) executed(p *exec.Prepared, rows *exec.Rows) {
+// Executed records the work of a plan's operators.
+func (t *Trace) Executed(p *exec.Prepared, rows *exec.Rows) {
 	if t == nil || t.kept >= maxTraced {
 		return
 	}
-	var tree func(n *PlanNode) *Stage
-	tree = func(n *PlanNode) *Stage {
+	var tree func(n *explain.Node) *Stage
+	tree = func(n *explain.Node) *Stage {
 		t.kept++
 		s := &Stage{Name: n.Operator, Detail: n.Args, Time: n.Time, Rows: n.Rows, Requests: n.Requests, Bytes: n.Bytes}
 		for _, c := range n.Children {
@@ -93,11 +94,11 @@ func (t *trace) executed(p *exec.Prepared, rows *exec.Rows) {
 		}
 		return s
 	}
-	t.operators = append(t.operators, tree(explain(p, rows.Stats(), nil)))
+	t.operators = append(t.operators, tree(explain.Tree(p, rows.Stats(), nil)))
 }
 
 // end ends the last stage and returns all stages.
-func (t *trace) end() []*Stage {
+func (t *Trace) end() []*Stage {
 	t.close(time.Now())
 	return t.stages
 }

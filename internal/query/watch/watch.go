@@ -1,4 +1,5 @@
-package query
+// Package watch tells watchers of the requests of an engine as they end, with their stages, and keeps the latest and the slowest of them.
+package watch
 
 import (
 	"context"
@@ -57,9 +58,6 @@ type Watch struct {
 	tracing  atomic.Int32               // number of watchers that want stages
 	mu       sync.Mutex                 // guards changes
 }
-
-// Watch returns the watchers of the engine's requests.
-func (e *Engine) Watch() *Watch { return &e.watch }
 
 // Add adds a watcher until the returned function is called.
 func (w *Watch) Add(one *Watcher) (remove func()) {
@@ -120,33 +118,31 @@ func (w *Watch) Arrived(ctx context.Context, at time.Time) context.Context {
 	return context.WithValue(ctx, arrivalKey{}, at)
 }
 
-// begin sets the kind of a request, and starts a trace if a watcher wants one.
-func (w *Watch) begin(ctx context.Context, q *Running, kind Kind, start time.Time) {
-	if q.kind = kind; w.tracing.Load() == 0 || q.quiet {
-		return
+// Begin starts the trace of a request that began at start, if a watcher wants one; nil otherwise.
+func (w *Watch) Begin(ctx context.Context, start time.Time) *Trace {
+	if w.tracing.Load() == 0 {
+		return nil
 	}
-	q.trace = &trace{arrival: start, current: "queue", mark: start}
+	t := &Trace{arrival: start, current: "queue", mark: start}
 	if at, ok := ctx.Value(arrivalKey{}).(time.Time); ok {
-		q.trace.arrival = at
-		q.trace.stages = append(q.trace.stages, &Stage{Name: "decode", Time: start.Sub(at)})
+		t.arrival = at
+		t.stages = append(t.stages, &Stage{Name: "decode", Time: start.Sub(at)})
 	}
+	return t
 }
 
-// end notifies watchers of a request that took elapsed since start.
-func (w *Watch) end(ctx context.Context, q *Running, start time.Time, elapsed time.Duration, rows int64, err error) {
-	w.latest.add(Ended{
-		ID: q.ID, Kind: q.kind, Graph: q.on(), Statement: q.Statement, Start: start, Elapsed: elapsed, Rows: rows, Failed: err != nil,
-	})
+// End keeps an ended request and notifies watchers of it, with the stages of its trace, its error and the values of its context.
+func (w *Watch) End(ctx context.Context, r Ended, t *Trace, err error) {
+	r.Failed = err != nil
+	w.latest.add(r)
 	if !w.Watched() {
 		return
 	}
-	r := &Ended{
-		ID: q.ID, Kind: q.kind, Graph: q.on(), Statement: q.Statement, Start: start, Elapsed: elapsed, Rows: rows,
-		Failed: err != nil, Err: err, Context: ctx,
+	told := r // on the heap only if somebody watches
+	told.Err, told.Context = err, ctx
+	if t != nil {
+		told.Stages = t.end()
+		told.Start, told.Elapsed = t.arrival, r.Elapsed+r.Start.Sub(t.arrival)
 	}
-	if t := q.trace; t != nil {
-		r.Stages = t.end()
-		r.Start, r.Elapsed = t.arrival, elapsed+start.Sub(t.arrival)
-	}
-	w.Notify(r)
+	w.Notify(&told)
 }

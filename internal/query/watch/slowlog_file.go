@@ -1,4 +1,4 @@
-package query
+package watch
 
 import (
 	"cmp"
@@ -17,9 +17,9 @@ type slowFile struct {
 	Errors  []string
 }
 
-// SaveSlowLog replaces the contents of a file by the slow log.
-func (e *Engine) SaveSlowLog(path string) error {
-	f := slowFile{Entries: e.SlowLog()}
+// Save replaces the contents of a file by the slow log.
+func (l *SlowLog) Save(path string) error {
+	f := slowFile{Entries: l.All()}
 	for i := range f.Entries {
 		text := ""
 		if err := f.Entries[i].Err; err != nil {
@@ -33,8 +33,8 @@ func (e *Engine) SaveSlowLog(path string) error {
 	return nil
 }
 
-// LoadSlowLog adds the entries that SaveSlowLog has saved to a file, which may be missing.
-func (e *Engine) LoadSlowLog(path string) error {
+// Load adds the entries that Save has saved to a file, which may be missing.
+func (l *SlowLog) Load(path string) error {
 	in, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -55,12 +55,11 @@ func (e *Engine) LoadSlowLog(path string) error {
 			f.Entries[i].Err = errors.New(text)
 		}
 	}
-	l := &e.slow
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.entries = append(l.entries, f.Entries...)
 	slices.SortStableFunc(l.entries, func(a, b Slow) int { return cmp.Compare(b.Elapsed, a.Elapsed) })
-	l.entries = l.entries[:min(len(l.entries), l.size)]
+	l.entries = l.entries[:min(len(l.entries), l.Size)]
 	return nil
 }
 
