@@ -146,6 +146,9 @@ internal/server
 internal/config
 internal/backup
 internal/cli
+internal/cli/client
+internal/cli/diagnose
+internal/cli/member
 internal/answer
 internal/bridge
 internal/export

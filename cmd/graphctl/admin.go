@@ -6,56 +6,23 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/proto"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/cli"
+	"github.com/hopgate/hopgate/internal/cli/client"
+	"github.com/hopgate/hopgate/internal/cli/member"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/size"
 	"github.com/hopgate/hopgate/internal/version"
 )
 
-// adminCommand returns a command that makes one call of AdminService and prints the answer.
-func adminCommand[R proto.Message](a *app, use, short string, args cobra.PositionalArgs,
-	call func(ctx context.Context, c pb.AdminServiceClient, args []string) (R, error), print func(w io.Writer, res R),
-) *cobra.Command {
-	var output string
-	cmd := &cobra.Command{
-		Use: use, Short: short, Args: args,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if output != "table" && output != "json" {
-				return cli.Usagef("--output %s: must be table or json", output)
-			}
-			conn, ctx, cancel, err := a.dial(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer cancel()
-			defer conn.Close()
-			res, err := call(ctx, pb.NewAdminServiceClient(conn), args)
-			if err != nil {
-				return err
-			}
-			if output == "json" {
-				return cli.PrintJSON(cmd.OutOrStdout(), res)
-			}
-			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
-			print(w, res)
-			return w.Flush()
-		},
-	}
-	cmd.Flags().StringVarP(&output, "output", "o", "table", "table or json")
-	return cmd
-}
-
 func newSchema(a *app) *cobra.Command {
-	return adminCommand(a, "schema", "Show labels, edge types, properties, indexes and constraints", cobra.NoArgs,
+	return client.Command(&a.Server, "schema", "Show labels, edge types, properties, indexes and constraints", cobra.NoArgs,
 		func(ctx context.Context, c pb.AdminServiceClient, _ []string) (*pb.SchemaResponse, error) {
-			return c.Schema(ctx, &pb.SchemaRequest{Graph: a.graph})
+			return c.Schema(ctx, &pb.SchemaRequest{Graph: a.Graph})
 		},
 		func(w io.Writer, s *pb.SchemaResponse) {
 			for _, n := range s.GetLabels() {
@@ -92,9 +59,9 @@ func indexKind(ix *pb.Index) string {
 }
 
 func newStats(a *app) *cobra.Command {
-	return adminCommand(a, "stats", "Show counts and the shape of the store", cobra.NoArgs,
+	return client.Command(&a.Server, "stats", "Show counts and the shape of the store", cobra.NoArgs,
 		func(ctx context.Context, c pb.AdminServiceClient, _ []string) (*pb.StatsResponse, error) {
-			return c.Stats(ctx, &pb.StatsRequest{Graph: a.graph})
+			return c.Stats(ctx, &pb.StatsRequest{Graph: a.Graph})
 		},
 		func(w io.Writer, s *pb.StatsResponse) {
 			fmt.Fprintf(w, "vertices\t%d\nedges\t%d\n", s.GetVertices(), s.GetEdges())
@@ -132,7 +99,7 @@ func newStats(a *app) *cobra.Command {
 				fmt.Fprintf(w, "  topology cache hits\t%s\n", found(sh.GetTopologyCacheHits(), wanted, fmt.Sprintf("%d blocks", wanted)))
 				fmt.Fprintf(w, "  caches of its process\t%s of blocks, %s of topology\n", size.Text(sh.GetBlockCacheBytes()), size.Text(sh.GetTopologyCacheBytes()))
 			}
-			printReplicas(w, s.GetMembers())
+			member.PrintReplicas(w, s.GetMembers())
 		})
 }
 
@@ -173,7 +140,7 @@ func found(n, of uint64, total string) string {
 }
 
 func newPS(a *app) *cobra.Command {
-	return adminCommand(a, "ps", "List running queries", cobra.NoArgs,
+	return client.Command(&a.Server, "ps", "List running queries", cobra.NoArgs,
 		func(ctx context.Context, c pb.AdminServiceClient, _ []string) (*pb.RunningQueriesResponse, error) {
 			return c.RunningQueries(ctx, &pb.RunningQueriesRequest{})
 		},
@@ -187,7 +154,7 @@ func newPS(a *app) *cobra.Command {
 }
 
 func newKill(a *app) *cobra.Command {
-	return adminCommand(a, "kill ID", "End a running query", cobra.ExactArgs(1),
+	return client.Command(&a.Server, "kill ID", "End a running query", cobra.ExactArgs(1),
 		func(ctx context.Context, c pb.AdminServiceClient, args []string) (*pb.KillQueryResponse, error) {
 			id, err := strconv.ParseUint(args[0], 10, 64)
 			if err != nil {
@@ -204,7 +171,7 @@ func newKill(a *app) *cobra.Command {
 
 func newSlowlog(a *app) *cobra.Command {
 	var limit uint32
-	cmd := adminCommand(a, "slowlog", "Show the slowest queries with their plans", cobra.NoArgs,
+	cmd := client.Command(&a.Server, "slowlog", "Show the slowest queries with their plans", cobra.NoArgs,
 		func(ctx context.Context, c pb.AdminServiceClient, _ []string) (*pb.SlowLogResponse, error) {
 			return c.SlowLog(ctx, &pb.SlowLogRequest{Limit: limit})
 		},
@@ -237,7 +204,7 @@ func newVersion(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			w := cmd.OutOrStdout()
 			fmt.Fprintln(w, "graphctl", version.Version(), version.Commit())
-			conn, ctx, cancel, err := a.dial(cmd.Context())
+			conn, ctx, cancel, err := a.Dial(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -247,7 +214,7 @@ func newVersion(a *app) *cobra.Command {
 			defer stop()
 			v, err := pb.NewAdminServiceClient(conn).Version(ctx, &pb.VersionRequest{})
 			if err != nil {
-				fmt.Fprintln(w, "server not reached at", a.address)
+				fmt.Fprintln(w, "server not reached at", a.Address)
 				return nil
 			}
 			fmt.Fprintln(w, "hopgate", v.GetVersion(), v.GetCommit(), v.GetGoVersion())

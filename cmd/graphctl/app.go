@@ -1,23 +1,16 @@
 package main
 
 import (
-	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
 	"github.com/hopgate/hopgate/internal/cli"
+	"github.com/hopgate/hopgate/internal/cli/client"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher/parse"
 	"github.com/hopgate/hopgate/internal/shell"
@@ -25,80 +18,15 @@ import (
 
 // app holds the state that all commands share: the common flags, and the statement that errors refer to.
 type app struct {
-	address, graph, token     string
-	tls                       bool
-	caFile, certFile, keyFile string
-	timeout                   time.Duration
-	verbose                   bool
-	statement                 string     // as sent to the server
-	step                      shell.Step // the step that contains the statement
-	script                    string     // the name of the running script, or ""
-	sourced                   int        // how many scripts are nested
-	interactive               bool       // the shell reads from a terminal
-	tx                        *shellTx   // the open transaction of the shell, or nil
+	client.Server
+	verbose     bool
+	statement   string     // as sent to the server
+	step        shell.Step // the step that contains the statement
+	script      string     // the name of the running script, or ""
+	sourced     int        // how many scripts are nested
+	interactive bool       // the shell reads from a terminal
+	tx          *shellTx   // the open transaction of the shell, or nil
 }
-
-// dial connects to the server. It returns a context with the deadline and the token of the flags.
-func (a *app) dial(ctx context.Context) (*grpc.ClientConn, context.Context, context.CancelFunc, error) {
-	if a.timeout < 0 {
-		return nil, nil, nil, cli.Usagef("--timeout %v: must not be negative", a.timeout)
-	}
-	creds := insecure.NewCredentials()
-	if a.tls || a.caFile != "" || a.certFile != "" {
-		c, err := a.tlsConfig()
-		if err != nil {
-			return nil, nil, nil, cli.Error{Code: cli.Usage, Err: err}
-		}
-		creds = credentials.NewTLS(c)
-	}
-	opts := []grpc.DialOption{grpc.WithTransportCredentials(creds), grpc.WithInitialWindowSize(1 << 20), grpc.WithInitialConnWindowSize(4 << 20)}
-	if a.token != "" {
-		opts = append(opts, grpc.WithPerRPCCredentials(bearer{a.token, a.tls}))
-	}
-	conn, err := grpc.NewClient(a.address, opts...)
-	if err != nil {
-		return nil, nil, nil, cli.Error{Code: cli.Usage, Err: fmt.Errorf("--address %s: %w", a.address, err)}
-	}
-	cancel := context.CancelFunc(func() {})
-	if a.timeout > 0 {
-		ctx, cancel = context.WithTimeout(ctx, a.timeout)
-	}
-	return conn, ctx, cancel, nil
-}
-
-func (a *app) tlsConfig() (*tls.Config, error) {
-	c := &tls.Config{MinVersion: tls.VersionTLS12}
-	if a.caFile != "" {
-		pem, err := os.ReadFile(a.caFile)
-		if err != nil {
-			return nil, fmt.Errorf("--tls-ca: %w", err)
-		}
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("--tls-ca: %s holds no certificate", a.caFile)
-		}
-	}
-	if a.certFile != "" {
-		pair, err := tls.LoadX509KeyPair(a.certFile, a.keyFile)
-		if err != nil {
-			return nil, fmt.Errorf("--tls-cert: %w", err)
-		}
-		c.Certificates = []tls.Certificate{pair}
-	}
-	return c, nil
-}
-
-// bearer adds a token to every call.
-type bearer struct {
-	token  string
-	secure bool
-}
-
-func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
-	return map[string]string{"authorization": "Bearer " + b.token}, nil
-}
-
-func (b bearer) RequireTransportSecurity() bool { return b.secure }
 
 // report prints an error as one line; --verbose adds details.
 func (a *app) report(w io.Writer, err error) {
@@ -133,9 +61,9 @@ func (a *app) report(w io.Writer, err error) {
 func (a *app) trouble(st *status.Status) string {
 	switch st.Code() {
 	case codes.Unavailable:
-		return fmt.Sprintf("the server at %s cannot be reached (--address): %s", a.address, cli.OneLine(st.Message()))
+		return fmt.Sprintf("the server at %s cannot be reached (--address): %s", a.Address, cli.OneLine(st.Message()))
 	case codes.DeadlineExceeded:
-		return fmt.Sprintf("no answer within %v (--timeout)", a.timeout)
+		return fmt.Sprintf("no answer within %v (--timeout)", a.Timeout)
 	case codes.Canceled:
 		return "cancelled"
 	}

@@ -53,7 +53,7 @@ tags gcs and azure have gs://bucket/folder and azblob://container/folder. The ba
 			}
 			var graphs []string
 			if cmd.Flags().Changed("graph") {
-				graphs = []string{a.graph}
+				graphs = []string{a.Graph}
 			}
 			if err := a.backup(cmd.Context(), cmd.OutOrStdout(), r, graphs, keep); err != nil || keep == 0 {
 				return err
@@ -71,8 +71,8 @@ tags gcs and azure have gs://bucket/folder and azblob://container/folder. The ba
 
 // deadline applies --timeout to a command that does not dial.
 func (a *app) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
-	if a.timeout > 0 {
-		return context.WithTimeout(ctx, a.timeout)
+	if a.Timeout > 0 {
+		return context.WithTimeout(ctx, a.Timeout)
 	}
 	return ctx, func() {}
 }
@@ -127,7 +127,7 @@ type backupStream = grpc.BidiStreamingClient[pb.BackupRequest, pb.BackupResponse
 
 // backup takes a backup.
 func (a *app) backup(ctx context.Context, out io.Writer, r *backup.Repo, graphs []string, keep int) error {
-	conn, ctx, cancel, err := a.dial(ctx)
+	conn, ctx, cancel, err := a.Dial(ctx)
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func newBench(a *app) *cobra.Command {
 // run runs a workload and prints a row for each of its requests.
 func (b *bench) run(ctx context.Context, w *workload.Workload, clients int, p *printer) (err error) {
 	for range clients {
-		conn, _, cancel, err := b.a.dial(ctx)
+		conn, _, cancel, err := b.a.Dial(ctx)
 		if err != nil {
 			return err
 		}
@@ -87,7 +87,7 @@ func (b *bench) run(ctx context.Context, w *workload.Workload, clients int, p *p
 		cancel() // its deadline is meant for one request, not for the run
 		b.clients = append(b.clients, pb.NewGraphServiceClient(conn))
 	}
-	b.graph = b.a.graph
+	b.graph = b.a.Graph
 	if len(w.Setup) == 0 {
 		err = b.people(ctx)
 	} else {
@@ -148,7 +148,7 @@ func (b *bench) setup(ctx context.Context, w *workload.Workload) (drop func() er
 	drop = func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
-		b.graph = b.a.graph
+		b.graph = b.a.Graph
 		return b.query(ctx, b.clients[0], "DROP GRAPH "+own, nil, nil)
 	}
 	b.graph = own
@@ -221,8 +221,8 @@ func (b *bench) send(ctx context.Context, c pb.GraphServiceClient, r *workload.R
 		return b.query(ctx, c, r.Statement, map[string]*pb.Value{"id": integer(id), "to": integer(to)}, nil)
 	}
 	req := &pb.FetchRequest{Graph: b.graph, Method: "get", Request: r.Body(id)}
-	if b.a.timeout > 0 {
-		req.Timeout = durationpb.New(b.a.timeout)
+	if b.a.Timeout > 0 {
+		req.Timeout = durationpb.New(b.a.Timeout)
 	}
 	stream, err := c.Fetch(ctx, req)
 	if err != nil {
@@ -245,8 +245,8 @@ func (b *bench) send(ctx context.Context, c pb.GraphServiceClient, r *workload.R
 // query runs a statement and passes its rows to each, unless that is nil.
 func (b *bench) query(ctx context.Context, c pb.GraphServiceClient, text string, params map[string]*pb.Value, each func(*pb.RowBatch)) error {
 	req := &pb.QueryRequest{Statement: text, Parameters: params, Graph: b.graph}
-	if b.a.timeout > 0 {
-		req.Timeout = durationpb.New(b.a.timeout)
+	if b.a.Timeout > 0 {
+		req.Timeout = durationpb.New(b.a.Timeout)
 	}
 	stream, err := c.Query(ctx, req)
 	if err != nil {

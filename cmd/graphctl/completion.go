@@ -86,7 +86,7 @@ func (a *app) flagValues(f *pflag.Flag) values {
 func (a *app) fromServer(cmd *cobra.Command, ask func(context.Context, *pbClients) ([]string, error)) []string {
 	ctx, stop := context.WithTimeout(cmd.Context(), completionTime)
 	defer stop()
-	conn, ctx, cancel, err := a.dial(ctx)
+	conn, ctx, cancel, err := a.Dial(ctx)
 	if err != nil {
 		return nil
 	}
@@ -107,7 +107,7 @@ type pbClients struct {
 
 func (a *app) graphNames(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	names := a.fromServer(cmd, func(ctx context.Context, c *pbClients) (names []string, err error) {
-		stream, err := c.graph.Query(ctx, &pb.QueryRequest{Statement: "SHOW GRAPHS YIELD name", Graph: a.graph})
+		stream, err := c.graph.Query(ctx, &pb.QueryRequest{Statement: "SHOW GRAPHS YIELD name", Graph: a.Graph})
 		for err == nil {
 			var part *pb.QueryResponse
 			if part, err = stream.Recv(); part.GetSummary() != nil {
@@ -126,7 +126,7 @@ func (a *app) graphNames(cmd *cobra.Command, _ []string, _ string) ([]cobra.Comp
 // schemaNames returns names from the graph's schema.
 func (a *app) schemaNames(cmd *cobra.Command, of func(*pb.SchemaResponse) []*pb.NameCount) []string {
 	return a.fromServer(cmd, func(ctx context.Context, c *pbClients) (names []string, err error) {
-		s, err := c.admin.Schema(ctx, &pb.SchemaRequest{Graph: a.graph})
+		s, err := c.admin.Schema(ctx, &pb.SchemaRequest{Graph: a.Graph})
 		for _, n := range of(s) {
 			names = append(names, n.GetName())
 		}

@@ -68,13 +68,13 @@ func (a *app) export(ctx context.Context, out io.Writer, dir, format string, wit
 
 // indexes returns the indexes and constraints of the graph.
 func (a *app) indexes(ctx context.Context) ([]*pb.Index, error) {
-	conn, ctx, cancel, err := a.dial(ctx)
+	conn, ctx, cancel, err := a.Dial(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer cancel()
 	defer conn.Close()
-	s, err := pb.NewAdminServiceClient(conn).Schema(ctx, &pb.SchemaRequest{Graph: a.graph})
+	s, err := pb.NewAdminServiceClient(conn).Schema(ctx, &pb.SchemaRequest{Graph: a.Graph})
 	return s.GetIndexes(), err
 }
 

@@ -36,17 +36,17 @@ func TestExportTexts(t *testing.T) {
 		from, _ := serve(t)
 		params := filepath.Join(t.TempDir(), "p.json")
 		require.NoError(t, os.WriteFile(params, append(append([]byte(`{"s": `), text...), '}'), 0o600))
-		_, errs, code := ctl(from.address, "", "query", create, "--params", params)
+		_, errs, code := ctl(from.Address, "", "query", create, "--params", params)
 		require.Zero(t, code, errs)
-		want, _, _ := ctl(from.address, "", "query", "-o", "ndjson", read)
+		want, _, _ := ctl(from.Address, "", "query", "-o", "ndjson", read)
 		require.Equal(t, len(texts), strings.Count(want, "}\n"))
 		dir := filepath.Join(t.TempDir(), format)
-		_, errs, code = ctl(from.address, "", "export", dir, "--format", format)
+		_, errs, code = ctl(from.Address, "", "export", dir, "--format", format)
 		require.Zero(t, code, errs)
 		to, _ := serve(t)
-		_, errs, code = ctl(to.address, "", "load", dir)
+		_, errs, code = ctl(to.Address, "", "load", dir)
 		require.Zero(t, code, errs)
-		got, _, _ := ctl(to.address, "", "query", "-o", "ndjson", read)
+		got, _, _ := ctl(to.Address, "", "query", "-o", "ndjson", read)
 		require.Equal(t, want, got, format)
 	}
 }
@@ -66,10 +66,10 @@ func TestExportRefused(t *testing.T) {
 		{"cypher", "CREATE ()-[:`a\\u0041`]->()", `has \\u in it`},
 	} {
 		a, _ := serve(t)
-		_, errs, code := ctl(a.address, "", "query", c.create)
+		_, errs, code := ctl(a.Address, "", "query", c.create)
 		require.Zero(t, code, errs)
 		parent := t.TempDir()
-		_, errs, code = ctl(a.address, "", "export", filepath.Join(parent, "e"), "--format", c.format)
+		_, errs, code = ctl(a.Address, "", "export", filepath.Join(parent, "e"), "--format", c.format)
 		require.NotZero(t, code)
 		require.Regexp(t, c.refused, errs)
 		names, err := os.ReadDir(parent)
@@ -86,23 +86,23 @@ func TestExportScript(t *testing.T) {
 		"UNWIND range(0, 10000) AS i CREATE (:N {i: i})", "MATCH (n:N) WHERE n.i < 1500 MATCH (m:N {i: n.i + 1}) CREATE (n)-[:R {at: n.i}]->(m)",
 		"CREATE ()-[:EMPTY]->({least: -9223372036854775807 - 1, floats: [-0.0, 1e21, 0.0/0.0, -1.0/0.0]})",
 	} {
-		_, errs, code := ctl(from.address, "", "query", statement)
+		_, errs, code := ctl(from.Address, "", "query", statement)
 		require.Zero(t, code, errs)
 	}
 	dir := filepath.Join(t.TempDir(), "e")
-	_, errs, code := ctl(from.address, "", "export", dir, "--format", "cypher")
+	_, errs, code := ctl(from.Address, "", "export", dir, "--format", "cypher")
 	require.Zero(t, code, errs)
 	to, _ := serve(t)
-	out, errs, code := ctl(to.address, "", "load", dir)
+	out, errs, code := ctl(to.Address, "", "load", dir)
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "ran 21 statements")
 	for _, read := range []string{
 		"MATCH (n) RETURN labels(n) AS l, count(*) AS n, sum(n.i) AS s, collect(n.least) AS least, collect(n.floats) AS floats ORDER BY n",
 		"MATCH (a)-[r]->(b) RETURN type(r) AS t, count(*) AS n, sum(r.at) AS s, sum(b.i - a.i) AS step ORDER BY t", "SHOW CONSTRAINTS", "SHOW LABELS",
 	} {
-		want, errs, code := ctl(from.address, "", "query", "-o", "ndjson", read)
+		want, errs, code := ctl(from.Address, "", "query", "-o", "ndjson", read)
 		require.Zero(t, code, errs)
-		got, _, _ := ctl(to.address, "", "query", "-o", "ndjson", read)
+		got, _, _ := ctl(to.Address, "", "query", "-o", "ndjson", read)
 		require.Equal(t, want, got)
 	}
 }
@@ -113,10 +113,10 @@ func TestExportAPOC(t *testing.T) {
 	const create = `CREATE ({i: 1, f: 0.0/0.0, at: date('2020-02-29'), p: point({x: 1, y: 2}), d: duration('P1DT0.5S'), v: vector([1, 2], 2, INTEGER8), l: [date('2020-01-01')], e: []})
 		-[:R {at: time('10:00Z'), any: 1}]->(:B:A {at: 'text', id: 7})<-[:R {any: [1.5]}]-(:A {any: 'x'}), (:A {any: true})`
 	const read = "MATCH (n) OPTIONAL MATCH (n)-[r]->(m) RETURN labels(n) AS l, properties(n) AS n, [k IN keys(n) | k + valueType(n[k])] AS t, r.at AS at, r.any AS any, valueType(r.any) AS tr, labels(m) AS m ORDER BY toString(n)"
-	_, errs, code := ctl(a.address, "", "query", create)
+	_, errs, code := ctl(a.Address, "", "query", create)
 	require.Zero(t, code, errs)
 	dir := filepath.Join(t.TempDir(), "e")
-	out, errs, code := ctl(a.address, "", "export", dir, "--format", "json")
+	out, errs, code := ctl(a.Address, "", "export", dir, "--format", "json")
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "4 vertices and 2 edges to 1 files")
 	text, err := os.ReadFile(filepath.Join(dir, "graph.json"))
@@ -124,16 +124,16 @@ func TestExportAPOC(t *testing.T) {
 	require.Contains(t, string(text), `{"type":"node","id":"1","labels":["A","B"],"properties":{"at":"text","id":7}}`+"\n")
 	require.Regexp(t, `"label":"R","properties":\{"any":1,"at":"10:00:00Z"\},"start":\{"id":"\d+"\},"end":\{"id":"\d+","labels":\["A","B"\]\}\}\n`, string(text))
 	to, _ := serve(t)
-	_, errs, code = ctl(to.address, "", "load", dir)
+	_, errs, code = ctl(to.Address, "", "load", dir)
 	require.Zero(t, code, errs)
-	want, _, _ := ctl(a.address, "", "query", "-o", "ndjson", read)
-	got, _, _ := ctl(to.address, "", "query", "-o", "ndjson", read)
+	want, _, _ := ctl(a.Address, "", "query", "-o", "ndjson", read)
+	got, _, _ := ctl(to.Address, "", "query", "-o", "ndjson", read)
 	require.Equal(t, want, got)
 
-	_, _, code = ctl(a.address, "", "query", "CREATE (:A {any: date('2020-01-01')})")
+	_, _, code = ctl(a.Address, "", "query", "CREATE (:A {any: date('2020-01-01')})")
 	require.Zero(t, code)
 	dir = filepath.Join(t.TempDir(), "refused")
-	_, errs, code = ctl(a.address, "", "export", dir, "--format", "json")
+	_, errs, code = ctl(a.Address, "", "export", dir, "--format", "json")
 	require.NotZero(t, code)
 	require.Contains(t, errs, `the property "any" has values of several types`)
 	require.NoDirExists(t, dir)

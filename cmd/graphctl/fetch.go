@@ -44,15 +44,15 @@ func newFetch(a *app) *cobra.Command {
 }
 
 func (a *app) fetch(cmd *cobra.Command, method string, request []byte) error {
-	conn, ctx, cancel, err := a.dial(cmd.Context())
+	conn, ctx, cancel, err := a.Dial(cmd.Context())
 	if err != nil {
 		return err
 	}
 	defer cancel()
 	defer conn.Close()
-	req := &pb.FetchRequest{Graph: a.graph, Method: method, Request: request}
-	if a.timeout > 0 {
-		req.Timeout = durationpb.New(a.timeout)
+	req := &pb.FetchRequest{Graph: a.Graph, Method: method, Request: request}
+	if a.Timeout > 0 {
+		req.Timeout = durationpb.New(a.Timeout)
 	}
 	stream, err := pb.NewGraphServiceClient(conn).Fetch(ctx, req)
 	if err != nil {

@@ -10,13 +10,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hopgate/hopgate/internal/cli"
+	"github.com/hopgate/hopgate/internal/cli/client"
 	"github.com/hopgate/hopgate/internal/loader/social"
 	"github.com/hopgate/hopgate/internal/size"
 )
 
 func newGenerate() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "generate", Short: "Write example graphs as files that load reads", Args: onlySubcommands,
+		Use: "generate", Short: "Write example graphs as files that load reads", Args: client.OnlySubcommands,
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true}, // of the subcommand that the user probably meant
 		RunE:               func(*cobra.Command, []string) error { return cli.Usagef("generate: name what to generate: social") },
 	}

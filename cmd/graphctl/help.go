@@ -1,12 +1,11 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/hopgate/hopgate/internal/cli"
+	"github.com/hopgate/hopgate/internal/cli/client"
 )
 
 // examples holds the command lines in each command's help, by the command's path below graphctl.
@@ -73,26 +72,11 @@ func (a *app) addHelp(cmd *cobra.Command) {
 	}
 }
 
-// onlySubcommands rejects arguments of a command that has only subcommands, and suggests a likely one.
-func onlySubcommands(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	text := fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath())
-	cmd.SuggestionsMinimumDistance = 2
-	if names := cmd.SuggestionsFor(args[0]); len(names) > 0 {
-		text += didYouMean(names)
-	}
-	return cli.Usagef("%s", text)
-}
-
-func didYouMean(names []string) string { return "; did you mean " + strings.Join(names, " or ") + "?" }
-
 // oneSuggestion moves cobra's suggestions, which are on lines of their own, into the line of the error.
 func oneSuggestion(text string) string {
 	head, names, ok := strings.Cut(text, "\n\nDid you mean this?\n")
 	if !ok {
 		return text
 	}
-	return head + didYouMean(strings.Fields(names))
+	return head + client.DidYouMean(strings.Fields(names))
 }

@@ -73,7 +73,7 @@ func TestSuggestions(t *testing.T) {
 // Values of flags complete, from their lists or from the server.
 func TestCompletion(t *testing.T) {
 	a, _ := serve(t)
-	ctl(a.address, "", "query", "CREATE (:Person)-[:KNOWS]->(:City)")
+	ctl(a.Address, "", "query", "CREATE (:Person)-[:KNOWS]->(:City)")
 	for _, c := range []struct {
 		line []string
 		want []string
@@ -96,7 +96,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"query", "--file", ""}, []string{":0"}},
 		{[]string{"kill", ""}, []string{":4"}},
 	} {
-		out, _, code := ctl(a.address, "", append([]string{"__complete"}, c.line...)...)
+		out, _, code := ctl(a.Address, "", append([]string{"__complete"}, c.line...)...)
 		require.Zero(t, code, c.line)
 		got := strings.Split(strings.TrimSpace(out), "\n")
 		if i := slices.IndexFunc(got, func(s string) bool { return strings.HasPrefix(s, ":") }); i >= 0 {

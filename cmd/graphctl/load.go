@@ -56,8 +56,8 @@ func newLoad(a *app) *cobra.Command {
 
 // load loads through a server.
 func (a *app) load(cmd *cobra.Command, l *cli.Load, plan *loader.Plan, o loader.Options, from *fromDatabase) (*loader.Report, error) {
-	o.Graph = a.graph
-	conn, ctx, cancel, err := a.dial(cmd.Context())
+	o.Graph = a.Graph
+	conn, ctx, cancel, err := a.Dial(cmd.Context())
 	if err != nil {
 		return nil, err
 	}

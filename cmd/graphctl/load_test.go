@@ -72,10 +72,10 @@ func TestLoadDryRun(t *testing.T) {
 	}
 	write("p.csv", "id\n1\n2\n")
 	write("e.csv", "a,b\n1,2\n1,3\n")
-	_, errs, code := ctl(a.address, "", "load", write("p.yaml", "version: 1\ninputs: [{path: p.csv, vertices: [{label: P, id: id, idSpace: P, properties: {id: {}}}]}]"))
+	_, errs, code := ctl(a.Address, "", "load", write("p.yaml", "version: 1\ninputs: [{path: p.csv, vertices: [{label: P, id: id, idSpace: P, properties: {id: {}}}]}]"))
 	require.Zero(t, code, errs)
 	edges := write("e.yaml", "version: 1\nidSpaces: {P: {label: P, property: id, type: string}}\ninputs: [{path: e.csv, edges: [{type: K, from: {column: a, idSpace: P}, to: {column: b, idSpace: P}}]}]")
-	out, errs, code := ctl(a.address, "", "load", "--dry-run", edges)
+	out, errs, code := ctl(a.Address, "", "load", "--dry-run", edges)
 	require.NotZero(t, code)
 	require.Contains(t, out, "2 rows would write 0 vertices and 1 edges")
 	require.Contains(t, out, "1 dangling edges", errs)

@@ -86,7 +86,7 @@ func (s *copySink) Begin(ctx context.Context, o loader.Open) (loader.Opened, err
 
 // sink returns where to load a copy.
 func (d *fromDatabase) sink(ctx context.Context, conn *grpc.ClientConn) (loader.Sink, error) {
-	s := &copySink{Sink: newGRPCSink(conn), probe: newGRPCSink(conn), graph: d.a.graph}
+	s := &copySink{Sink: newGRPCSink(conn), probe: newGRPCSink(conn), graph: d.a.Graph}
 	err := d.a.read(ctx, "MATCH (n) RETURN count(n)", func(cells []*pb.Value) error {
 		s.empty = cells[0].GetInteger() == 0
 		return nil
@@ -105,14 +105,14 @@ func (a *app) read(ctx context.Context, statement string, f func(cells []*pb.Val
 
 // execute runs a statement for its effect.
 func (a *app) execute(ctx context.Context, statement string) error {
-	conn, ctx, cancel, err := a.dial(ctx)
+	conn, ctx, cancel, err := a.Dial(ctx)
 	if err != nil {
 		return err
 	}
 	defer cancel()
 	defer conn.Close()
 	a.statement = statement
-	stream, err := pb.NewGraphServiceClient(conn).Query(ctx, &pb.QueryRequest{Statement: statement, Graph: a.graph})
+	stream, err := pb.NewGraphServiceClient(conn).Query(ctx, &pb.QueryRequest{Statement: statement, Graph: a.Graph})
 	for err == nil {
 		_, err = stream.Recv()
 	}

@@ -29,7 +29,7 @@ func (a *app) resolver(conn *grpc.ClientConn) loader.Resolver {
 			Parameters: map[string]*pb.Value{
 				"keys": {Kind: &pb.Value_List{List: &pb.ListValue{Values: list}}},
 			},
-			Graph: a.graph, AccessMode: pb.AccessMode_ACCESS_MODE_READ,
+			Graph: a.Graph, AccessMode: pb.AccessMode_ACCESS_MODE_READ,
 		})
 		if err != nil {
 			return nil, err
@@ -56,7 +56,7 @@ func (a *app) resolver(conn *grpc.ClientConn) loader.Resolver {
 
 // findSpaces matches id spaces of earlier loads with the server's indexes.
 func (a *app) findSpaces(ctx context.Context, conn *grpc.ClientConn, plan *loader.Plan) error {
-	s, err := pb.NewAdminServiceClient(conn).Schema(ctx, &pb.SchemaRequest{Graph: a.graph})
+	s, err := pb.NewAdminServiceClient(conn).Schema(ctx, &pb.SchemaRequest{Graph: a.Graph})
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 func TestInterrupted(t *testing.T) {
 	a, e := serve(t)
 	cmd := exec.Command(os.Args[0], "query", "UNWIND range(1, 1000000000000) AS x RETURN sum(x % 7)")
-	cmd.Env = append(os.Environ(), "GRAPHCTL_RUN_MAIN=1", "GRAPHCTL_ADDRESS="+a.address)
+	cmd.Env = append(os.Environ(), "GRAPHCTL_RUN_MAIN=1", "GRAPHCTL_ADDRESS="+a.Address)
 	require.NoError(t, cmd.Start())
 	require.Eventually(t, func() bool { return len(e.Running(context.Background())) > 0 }, time.Minute, time.Millisecond)
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))

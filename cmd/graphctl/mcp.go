@@ -15,14 +15,14 @@ func newMCP(a *app) *cobra.Command {
 		Long: "Serve a graph to an agent on standard input and output, by the Model Context Protocol.\n" +
 			"The server answers the messages, with the rights of --token. POST /mcp of the server's HTTP address is the same without this program.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a.timeout = 0 // of the connection; the server bounds each call
-			conn, ctx, cancel, err := a.dial(cmd.Context())
+			a.Timeout = 0 // of the connection; the server bounds each call
+			conn, ctx, cancel, err := a.Dial(cmd.Context())
 			if err != nil {
 				return err
 			}
 			defer conn.Close()
 			defer cancel()
-			options := &pb.AgentRequest{Graph: a.graph, Profile: profile, Tokens: tokens}
+			options := &pb.AgentRequest{Graph: a.Graph, Profile: profile, Tokens: tokens}
 			return bridge.Run(ctx, pb.NewGraphServiceClient(conn), options, cmd.InOrStdin(), cmd.OutOrStdout())
 		},
 	}

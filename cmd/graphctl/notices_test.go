@@ -34,14 +34,14 @@ func TestNotices(t *testing.T) {
 			[]string{"traverse", "--from", "Person:id=1", "--edge", "KNOW"},
 		},
 	} {
-		_, errs, code := ctl(a.address, c.stdin, c.args...)
+		_, errs, code := ctl(a.Address, c.stdin, c.args...)
 		require.Zero(t, code, errs)
 		require.Contains(t, errs, c.want, "%q", c.args)
 	}
-	_, errs, _ := ctl(a.address, "", "query", "MATCH (p:Persn) RETURN p")
+	_, errs, _ := ctl(a.Address, "", "query", "MATCH (p:Persn) RETURN p")
 	require.Equal(t, 1, strings.Count(errs, "\n"), "once")
-	_, errs, _ = ctl(a.address, "", "query", "MATCH (p:Person) RETURN p")
+	_, errs, _ = ctl(a.Address, "", "query", "MATCH (p:Person) RETURN p")
 	require.Empty(t, errs)
-	_, errs, _ = ctl(a.address, "", "explain", "MATCH (p:Person) RETURN q")
+	_, errs, _ = ctl(a.Address, "", "explain", "MATCH (p:Person) RETURN q")
 	require.Contains(t, errs, "(line 1, column 25)")
 }

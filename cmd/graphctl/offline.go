@@ -55,13 +55,13 @@ stopped server: it runs hopgate check, found beside graphctl or on the path. The
 }
 
 func (a *app) checkServer(ctx context.Context, repair bool, show func(string, uint64)) (*pb.CheckReport, error) {
-	conn, ctx, cancel, err := a.dial(ctx)
+	conn, ctx, cancel, err := a.Dial(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer cancel()
 	defer conn.Close()
-	stream, err := pb.NewAdminServiceClient(conn).Check(ctx, &pb.CheckRequest{Graph: a.graph, Repair: repair})
+	stream, err := pb.NewAdminServiceClient(conn).Check(ctx, &pb.CheckRequest{Graph: a.Graph, Repair: repair})
 	if err != nil {
 		return nil, err
 	}

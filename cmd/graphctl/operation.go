@@ -9,12 +9,13 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/cli"
+	"github.com/hopgate/hopgate/internal/cli/client"
 	"github.com/hopgate/hopgate/internal/operation"
 )
 
 func newOperation(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "operation", Short: "Show, change and run the trusted operations of a graph", Args: onlySubcommands,
+		Use: "operation", Short: "Show, change and run the trusted operations of a graph", Args: client.OnlySubcommands,
 		RunE: func(*cobra.Command, []string) error {
 			return cli.Usagef("operation: name a command: put, import, list, show, enable, disable or drop")
 		},

@@ -22,7 +22,7 @@ func TestOperation(t *testing.T) {
 	}
 	good := func(stdin string, args ...string) string {
 		t.Helper()
-		out, errs, code := ctl(a.address, stdin, append([]string{"operation"}, args...)...)
+		out, errs, code := ctl(a.Address, stdin, append([]string{"operation"}, args...)...)
 		require.Zero(t, code, errs)
 		return out
 	}
@@ -33,10 +33,10 @@ func TestOperation(t *testing.T) {
 	require.Regexp(t, `^name,version,write,hash\nadd,1,true,[0-9a-f]{64}\nfind,1,false,[0-9a-f]{64}\n$`,
 		good("", "put", "-o", "csv", file("people.cypher", "\ufeff"+add+find)))
 	require.Regexp(t, "(?m)^find,broken,1,false,By name.,.*Person", good("", "list", "-o", "csv"), "there is no such label")
-	_, errs, code := ctl(a.address, "", "query", "-p", `name="Ann"`, "CALL op.add($name)")
+	_, errs, code := ctl(a.Address, "", "query", "-p", `name="Ann"`, "CALL op.add($name)")
 	require.Zero(t, code, errs)
 	require.Equal(t, list+"add,enabled,1,true,,\nfind,enabled,1,false,By name.,\n", good("", "list", "-o", "csv"))
-	out, errs, code := ctl(a.address, "", "query", "-o", "csv", "CALL op.find('Ann')")
+	out, errs, code := ctl(a.Address, "", "query", "-o", "csv", "CALL op.find('Ann')")
 	require.Zero(t, code, errs)
 	require.Equal(t, "name\nAnn\n", out)
 
@@ -46,7 +46,7 @@ func TestOperation(t *testing.T) {
 	}
 	good("", "disable", "find")
 	require.Contains(t, good("", "list", "-o", "csv"), "\nfind,disabled,1,")
-	_, errs, code = ctl(a.address, "", "query", "CALL op.find('Ann')")
+	_, errs, code = ctl(a.Address, "", "query", "CALL op.find('Ann')")
 	require.Equal(t, cli.Failed, code)
 	require.Contains(t, errs, "Neo.ClientError.Operation.Disabled")
 	require.Regexp(t, "\nfind,2,false,", good("// name: find\nRETURN 2 AS two", "put", "-o", "csv", "-"))
@@ -77,7 +77,7 @@ func TestOperation(t *testing.T) {
 		{[]string{"disable", "nobody"}, cli.Failed, "Neo.ClientError.Operation.NotFound"},
 		{nil, cli.Usage, "operation: name a command"},
 	} {
-		_, errs, code := ctl(a.address, "", append([]string{"operation"}, c.args...)...)
+		_, errs, code := ctl(a.Address, "", append([]string{"operation"}, c.args...)...)
 		require.Equal(t, c.code, code, errs)
 		require.Contains(t, errs, c.want)
 		require.Equal(t, before, good("", "list", "-o", "csv"), "nothing has changed")

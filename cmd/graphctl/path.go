@@ -28,7 +28,7 @@ func newPath(a *app) *cobra.Command {
 			if req.To, err = selector("to", to); err != nil {
 				return err
 			}
-			req.Graph, req.Budget = a.graph, h.budget(a)
+			req.Graph, req.Budget = a.Graph, h.budget(a)
 			if req.Parameters, err = h.params.values(); err != nil {
 				return err
 			}
@@ -52,7 +52,7 @@ func (a *app) path(cmd *cobra.Command, req *pb.ShortestPathRequest, output strin
 	if err != nil {
 		return err
 	}
-	conn, ctx, cancel, err := a.dial(cmd.Context())
+	conn, ctx, cancel, err := a.Dial(cmd.Context())
 	if err != nil {
 		return err
 	}

@@ -30,10 +30,10 @@ func TestArrowOutput(t *testing.T) {
 	require.NoError(t, arrow.UnregisterExtensionType("arrow.json"))
 	defer func() { require.NoError(t, arrow.RegisterExtensionType(json)) }()
 	a, _ := serve(t)
-	out, errs, code := ctl(a.address, "", "query", "CREATE (:A {name: 'Ann', born: date('2000-01-02')})-[:R {since: 1}]->(:B)")
+	out, errs, code := ctl(a.Address, "", "query", "CREATE (:A {name: 'Ann', born: date('2000-01-02')})-[:R {since: 1}]->(:B)")
 	require.Zero(t, code, errs+out)
 
-	out, errs, code = ctl(a.address, "", "query", "-o", "arrow", all)
+	out, errs, code = ctl(a.Address, "", "query", "-o", "arrow", all)
 	require.Zero(t, code, errs)
 	r, err := ipc.NewReader(bytes.NewReader([]byte(out)))
 	require.NoError(t, err)
@@ -49,7 +49,7 @@ func TestArrowOutput(t *testing.T) {
 	require.Len(t, want, 5000)
 	require.Contains(t, want[0], "Ann")
 
-	out, errs, code = ctl(a.address, "", "query", "-o", "parquet", all)
+	out, errs, code = ctl(a.Address, "", "query", "-o", "parquet", all)
 	require.Zero(t, code, errs)
 	f, err := file.NewParquetReader(bytes.NewReader([]byte(out)))
 	require.NoError(t, err)
@@ -82,14 +82,14 @@ func line(t *testing.T, rec arrow.RecordBatch, i int) string {
 // One file holds the rows of one statement.
 func TestArrowRefusals(t *testing.T) {
 	a, _ := serve(t)
-	out, errs, code := ctl(a.address, "", "query", "-o", "arrow", "CREATE (:A); MATCH (n:A) RETURN n.x; RETURN 2;")
+	out, errs, code := ctl(a.Address, "", "query", "-o", "arrow", "CREATE (:A); MATCH (n:A) RETURN n.x; RETURN 2;")
 	require.Equal(t, cli.Usage, code)
 	require.Contains(t, errs, "--output arrow: holds the rows of one statement, and another one follows")
 	r, err := ipc.NewReader(bytes.NewReader([]byte(out)))
 	require.NoError(t, err)
 	defer r.Release()
 	require.True(t, r.Next())
-	_, errs, code = ctl(a.address, "", "query", "-o", "orc", "RETURN 1")
+	_, errs, code = ctl(a.Address, "", "query", "-o", "orc", "RETURN 1")
 	require.Equal(t, cli.Usage, code)
 	require.Contains(t, errs, "must be table, json, ndjson, csv, arrow or parquet")
 }

@@ -161,21 +161,21 @@ func (a *app) stream(cmd *cobra.Command, q *queryFlags, text string, p *printer)
 	if a.tx != nil {
 		return a.runInTx(cmd.Context(), q, text, params, p)
 	}
-	conn, ctx, cancel, err := a.dial(cmd.Context())
+	conn, ctx, cancel, err := a.Dial(cmd.Context())
 	if err != nil {
 		return nil, err
 	}
 	defer cancel()
 	defer conn.Close()
-	req := &pb.QueryRequest{Statement: text, Parameters: params, Graph: a.graph, MaxRows: q.maxRows, AsClaims: q.claims}
+	req := &pb.QueryRequest{Statement: text, Parameters: params, Graph: a.Graph, MaxRows: q.maxRows, AsClaims: q.claims}
 	if q.read {
 		req.AccessMode = pb.AccessMode_ACCESS_MODE_READ
 	}
 	if q.stale != 0 {
 		req.MaxStaleness = durationpb.New(q.stale)
 	}
-	if a.timeout > 0 {
-		req.Timeout = durationpb.New(a.timeout)
+	if a.Timeout > 0 {
+		req.Timeout = durationpb.New(a.Timeout)
 	}
 	stream, err := pb.NewGraphServiceClient(conn).Query(ctx, req)
 	if err != nil {

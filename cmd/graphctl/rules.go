@@ -14,6 +14,7 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/answer"
 	"github.com/hopgate/hopgate/internal/cli"
+	"github.com/hopgate/hopgate/internal/cli/client"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/rules"
@@ -25,7 +26,7 @@ const allRules = "SHOW PRIVILEGES AS COMMANDS"
 
 func newRules(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "rules", Short: "Show and change who may see and change what in a graph", Args: onlySubcommands,
+		Use: "rules", Short: "Show and change who may see and change what in a graph", Args: client.OnlySubcommands,
 		RunE: func(*cobra.Command, []string) error { return cli.Usagef("rules: name a command: apply or show") },
 	}
 	show := &cobra.Command{
@@ -88,13 +89,13 @@ func newRulesTest(a *app) *cobra.Command {
 // column runs a statement and returns its first column, of strings.
 func (a *app) column(ctx context.Context, statement string) (out []string, err error) {
 	a.statement = statement
-	conn, ctx, cancel, err := a.dial(ctx)
+	conn, ctx, cancel, err := a.Dial(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer cancel()
 	defer conn.Close()
-	stream, err := pb.NewGraphServiceClient(conn).Query(ctx, &pb.QueryRequest{Statement: statement, Graph: a.graph})
+	stream, err := pb.NewGraphServiceClient(conn).Query(ctx, &pb.QueryRequest{Statement: statement, Graph: a.Graph})
 	for err == nil {
 		var part *pb.QueryResponse
 		part, err = stream.Recv()
@@ -180,7 +181,7 @@ func (a *app) fileRules(file, text, graphName string) (all []rules.Rule, err err
 	}
 	a.script = file
 	for _, a.step = range steps {
-		of, err := stepRules(a.step.Text, graphName, a.graph)
+		of, err := stepRules(a.step.Text, graphName, a.Graph)
 		if err != nil {
 			if g := graph.AsError(err); g.Pos.Line > 0 {
 				a.step = shell.Step{At: a.inStep(g.Pos)}

@@ -14,9 +14,9 @@ func TestRules(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rules.cypher")
 	apply := func(text string, args ...string) (out, errs string, code int) {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-		return ctl(a.address, "", append([]string{"rules", "apply", "-f", path}, args...)...)
+		return ctl(a.Address, "", append([]string{"rules", "apply", "-f", path}, args...)...)
 	}
-	_, errs, code := ctl(a.address, "", "query", "CREATE (:Ward {name: 'a', secret: 1})-[:OF]->(:House)")
+	_, errs, code := ctl(a.Address, "", "query", "CREATE (:Ward {name: 'a', secret: 1})-[:OF]->(:House)")
 	require.Zero(t, code, errs)
 
 	first := "// Who sees what.\nGRANT MATCH {*} ON HOME GRAPH FOR (w:Ward) WHERE w.name = $claims.ward TO nurse;\nDENY READ {secret} ON GRAPH default NODES Ward TO reader;\n" +
@@ -26,12 +26,12 @@ func TestRules(t *testing.T) {
 	out, errs, code := apply(first, "--dry-run")
 	require.Zero(t, code, errs)
 	require.Equal(t, grant+deny+write, out)
-	out, _, _ = ctl(a.address, "", "rules", "show")
+	out, _, _ = ctl(a.Address, "", "rules", "show")
 	require.Empty(t, out, "nothing has changed yet")
 	out, errs, code = apply(first)
 	require.Zero(t, code, errs)
 	require.Equal(t, grant+deny+write, out)
-	shown, _, _ := ctl(a.address, "", "rules", "show")
+	shown, _, _ := ctl(a.Address, "", "rules", "show")
 	require.Equal(t, deny+grant+write, shown)
 	for _, same := range []string{first, shown} {
 		out, errs, code = apply(same)
@@ -42,7 +42,7 @@ func TestRules(t *testing.T) {
 	require.Zero(t, code, errs)
 	require.Equal(t, "GRANT TRAVERSE ON GRAPH default NODES * TO nurse;\nGRANT TRAVERSE ON GRAPH default RELATIONSHIPS * TO nurse;\n"+
 		"REVOKE DENY READ {secret} ON GRAPH default NODES Ward FROM reader;\nREVOKE GRANT WRITE ON GRAPH default FROM nurse;\n", out)
-	shown, _, _ = ctl(a.address, "", "rules", "show")
+	shown, _, _ = ctl(a.Address, "", "rules", "show")
 
 	for text, want := range map[string]string{
 		"": "has no statement, and so no rules",
@@ -57,10 +57,10 @@ func TestRules(t *testing.T) {
 		_, errs, code := apply(text)
 		require.NotZero(t, code, text)
 		require.Contains(t, errs, want)
-		now, _, _ := ctl(a.address, "", "rules", "show")
+		now, _, _ := ctl(a.Address, "", "rules", "show")
 		require.Equal(t, shown, now, "nothing has changed")
 	}
-	_, _, code = ctl(a.address, "", "rules", "apply")
+	_, _, code = ctl(a.Address, "", "rules", "apply")
 	require.NotZero(t, code)
 }
 
@@ -71,33 +71,33 @@ func TestExportRules(t *testing.T) {
 		"CREATE (:Ward {name: 'a', secret: 1})-[:OF]->(:House)", "GRANT MATCH {*} ON HOME GRAPH FOR (w:Ward) WHERE w.name = $claims.ward TO nurse",
 		"DENY READ {secret} ON HOME GRAPH NODES Ward TO reader",
 	} {
-		_, errs, code := ctl(from.address, "", "query", statement)
+		_, errs, code := ctl(from.Address, "", "query", statement)
 		require.Zero(t, code, errs)
 	}
-	want, _, _ := ctl(from.address, "", "rules", "show")
+	want, _, _ := ctl(from.Address, "", "rules", "show")
 	for _, format := range []string{"csv", "cypher"} {
 		dir := filepath.Join(t.TempDir(), "with")
-		_, errs, code := ctl(from.address, "", "export", dir, "--format", format, "--rules")
+		_, errs, code := ctl(from.Address, "", "export", dir, "--format", format, "--rules")
 		require.Zero(t, code, errs)
 		file := filepath.Join(dir, "rules.cypher")
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		require.Equal(t, want, string(text))
 		to, _ := serve(t)
-		_, errs, code = ctl(to.address, "", "load", dir)
+		_, errs, code = ctl(to.Address, "", "load", dir)
 		require.Zero(t, code, errs)
-		_, errs, code = ctl(to.address, "", "rules", "apply", "-f", file)
+		_, errs, code = ctl(to.Address, "", "rules", "apply", "-f", file)
 		require.Zero(t, code, errs)
-		got, _, _ := ctl(to.address, "", "rules", "show")
+		got, _, _ := ctl(to.Address, "", "rules", "show")
 		require.Equal(t, want, got)
 
 		dir = filepath.Join(t.TempDir(), "without")
-		_, errs, code = ctl(from.address, "", "export", dir, "--format", format)
+		_, errs, code = ctl(from.Address, "", "export", dir, "--format", format)
 		require.Zero(t, code, errs)
 		require.NoFileExists(t, filepath.Join(dir, "rules.cypher"))
 		dir = filepath.Join(t.TempDir(), "none")
 		empty, _ := serve(t)
-		_, errs, code = ctl(empty.address, "", "export", dir, "--format", format, "--rules")
+		_, errs, code = ctl(empty.Address, "", "export", dir, "--format", format, "--rules")
 		require.Zero(t, code, errs)
 		require.FileExists(t, filepath.Join(dir, "rules.cypher"))
 	}
@@ -109,14 +109,14 @@ func TestRulesTest(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "claims.json")
 	as := func(claims, statement string) (out, errs string, code int) {
 		require.NoError(t, os.WriteFile(path, []byte(claims), 0o600))
-		return ctl(a.address, "", "rules", "test", "-o", "csv", "--as", path, statement)
+		return ctl(a.Address, "", "rules", "test", "-o", "csv", "--as", path, statement)
 	}
 	for _, statement := range []string{
 		"CREATE (:Ward {name: 'a', secret: 1}), (:Ward {name: 'b', secret: 2})",
 		"GRANT MATCH {*} ON HOME GRAPH FOR (w:Ward) WHERE w.name = $claims.ward TO nurse",
 		"DENY READ {secret} ON HOME GRAPH NODES Ward TO reader",
 	} {
-		_, errs, code := ctl(a.address, "", "query", statement)
+		_, errs, code := ctl(a.Address, "", "query", statement)
 		require.Zero(t, code, errs)
 	}
 	for claims, want := range map[string]string{

@@ -43,7 +43,7 @@ func TestScripts(t *testing.T) {
 	}
 	all := "\ufeff// first\n:mode csv\r\n:param x => 2; RETURN $x AS a;\r\n:begin\nCREATE (:A); :commit\nMATCH (n:A) RETURN count(n) AS n;\nquit\nRETURN 9 AS never;"
 	for _, run := range [][]string{{"", "query", "-f", file("all.cypher", all)}, {all, "query", "-"}, {"", "query", ":source " + file("all.cypher", strings.ReplaceAll(all, "CREATE (:A)", "RETURN 3 AS b"))}} {
-		out, errs, code := ctl(a.address, run[0], run[1:]...)
+		out, errs, code := ctl(a.Address, run[0], run[1:]...)
 		require.Zero(t, code, errs)
 		require.Contains(t, out, "a\n2\n")
 		require.Contains(t, out, "n\n")
@@ -59,22 +59,22 @@ func TestScripts(t *testing.T) {
 		{":source " + filepath.Join(dir, "bad.cypher"), "more than 16 files are nested"},
 		{"RETURN 'open", "bad.cypher:1:8: "},
 	} {
-		_, errs, code := ctl(a.address, "", "query", "-f", file("bad.cypher", c.text))
+		_, errs, code := ctl(a.Address, "", "query", "-f", file("bad.cypher", c.text))
 		require.NotZero(t, code)
 		require.Contains(t, errs, c.want)
 	}
-	_, errs, _ := ctl(a.address, "RETURN 1;\nRETURN abc;", "query", "-")
+	_, errs, _ := ctl(a.Address, "RETURN 1;\nRETURN abc;", "query", "-")
 	require.Contains(t, errs, "graphctl: <stdin>:2:8: ")
-	_, errs, _ = ctl(a.address, "", "query", "\n RETURN abc;")
+	_, errs, _ = ctl(a.Address, "", "query", "\n RETURN abc;")
 	require.Contains(t, errs, "(line 2, column 9)")
-	_, errs, _ = ctl(a.address, "", "explain", "RETURN abc")
+	_, errs, _ = ctl(a.Address, "", "explain", "RETURN abc")
 	require.Contains(t, errs, "(line 1, column 8)")
-	out, errs, code := ctl(a.address, "", "query", "-f", file("empty.cypher", "// nothing\n"))
+	out, errs, code := ctl(a.Address, "", "query", "-f", file("empty.cypher", "// nothing\n"))
 	require.Zero(t, code, errs)
 	require.Empty(t, out+errs)
-	_, _, code = ctl(a.address, "", "query", "")
+	_, _, code = ctl(a.Address, "", "query", "")
 	require.Equal(t, cli.Failed, code)
-	out, _, _ = ctl(a.address, "", "query", "-o", "csv", "MATCH (n:Lost) RETURN count(n) AS n")
+	out, _, _ = ctl(a.Address, "", "query", "-o", "csv", "MATCH (n:Lost) RETURN count(n) AS n")
 	require.Equal(t, "n\n0\n", out)
 }
 
@@ -107,11 +107,11 @@ UNWIND $more AS k CREATE (:A {k: k}) RETURN k;
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
 	require.NoError(t, os.WriteFile(zipped, z.Bytes(), 0o600))
-	out, errs, code := ctl(a.address, "", "load", first, zipped)
+	out, errs, code := ctl(a.Address, "", "load", first, zipped)
 	require.Zero(t, code, errs)
 	require.Regexp(t, `^ran 5 statements in \d+\.\d s: 5 vertices created, 8 properties set, 5 labels added\n$`, out)
 	require.Empty(t, errs)
-	out, _, _ = ctl(a.address, "", "query", "-o", "csv", "MATCH (n) RETURN count(n) AS n, max(n.s) AS s, max(n.at) AS at, max(n.done) AS done")
+	out, _, _ = ctl(a.Address, "", "query", "-o", "csv", "MATCH (n) RETURN count(n) AS n, max(n.s) AS s, max(n.at) AS at, max(n.done) AS done")
 	require.Equal(t, "n,s,at,done\n5,\"it's; \"\"\",2020-02-29,a word\n", out)
 
 	for _, c := range []struct {
@@ -126,11 +126,11 @@ UNWIND $more AS k CREATE (:A {k: k}) RETURN k;
 		{[]string{first, dir}, "load it apart from scripts"},
 		{[]string{filepath.Join(dir, "none.cypher")}, "none.cypher"},
 	} {
-		_, errs, code := ctl(a.address, "", append([]string{"load"}, c.args...)...)
+		_, errs, code := ctl(a.Address, "", append([]string{"load"}, c.args...)...)
 		require.NotZero(t, code)
 		require.Contains(t, errs, c.want)
 	}
-	out, _, _ = ctl(a.address, "", "query", "-o", "csv", "MATCH (n:B) RETURN count(n) AS n")
+	out, _, _ = ctl(a.Address, "", "query", "-o", "csv", "MATCH (n:B) RETURN count(n) AS n")
 	require.Equal(t, "n\n1\n", out, "what came before an error stays, and nothing after it runs")
 }
 

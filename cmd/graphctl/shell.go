@@ -74,9 +74,9 @@ type lines interface {
 // prompt returns the prompt of the shell; a star means that a transaction is open.
 func (a *app) prompt() string {
 	if a.tx != nil {
-		return a.graph + "*> "
+		return a.Graph + "*> "
 	}
-	return a.graph + "> "
+	return a.Graph + "> "
 }
 
 // repl reads and runs lines until the end of input. It then rolls back an open transaction.
@@ -142,13 +142,13 @@ func (a *app) interruptible(cmd *cobra.Command, step func() error) error {
 
 // names returns the names of the graph's schema for completion, or none without a server.
 func (a *app) names(cmd *cobra.Command) []string {
-	conn, ctx, cancel, err := a.dial(cmd.Context())
+	conn, ctx, cancel, err := a.Dial(cmd.Context())
 	if err != nil {
 		return nil
 	}
 	defer cancel()
 	defer conn.Close()
-	s, err := pb.NewAdminServiceClient(conn).Schema(ctx, &pb.SchemaRequest{Graph: a.graph})
+	s, err := pb.NewAdminServiceClient(conn).Schema(ctx, &pb.SchemaRequest{Graph: a.Graph})
 	if err != nil {
 		return nil
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hopgate/hopgate/internal/cli/client"
 	"github.com/hopgate/hopgate/internal/loader"
 	"github.com/hopgate/hopgate/internal/oracle"
 	"github.com/hopgate/hopgate/internal/query"
@@ -51,7 +52,7 @@ func serve(t *testing.T) (*app, *query.Engine) {
 	addrs, err := srv.Listen(context.Background(), server.Addresses{HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0", Admin: "127.0.0.1:0"})
 	require.NoError(t, err)
 	t.Cleanup(func() { srv.Drain(context.Background()) })
-	return &app{address: addrs.GRPC, graph: query.DefaultGraph}, e
+	return &app{Server: client.Server{Address: addrs.GRPC, Graph: query.DefaultGraph}}, e
 }
 
 // The shell's transactions see their own changes, and others see them after the commit.

@@ -76,7 +76,7 @@ func (a *app) colon(cmd *cobra.Command, q *queryFlags, command string) error {
 		if err := one("a graph"); err != nil {
 			return err
 		}
-		a.graph = rest
+		a.Graph = rest
 	case ":mode":
 		if _, err := newPrinter(rest, cmd.OutOrStdout()); err != nil {
 			return cli.Usagef(":mode %s: must be table, json, ndjson or csv", rest)

@@ -52,8 +52,8 @@ func (a *app) txCommand(cmd *cobra.Command, q *queryFlags, words []string) error
 
 func (a *app) beginTx(ctx context.Context, readOnly bool, stale time.Duration) error {
 	unbounded := *a // --timeout applies to the statements
-	unbounded.timeout = 0
-	conn, ctx, _, err := unbounded.dial(context.WithoutCancel(ctx)) // the transaction outlives the step that opens it
+	unbounded.Timeout = 0
+	conn, ctx, _, err := unbounded.Dial(context.WithoutCancel(ctx)) // the transaction outlives the step that opens it
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (a *app) beginTx(ctx context.Context, readOnly bool, stale time.Duration) e
 	closeAll := func() { cancel(); _ = conn.Close() }
 	stream, err := pb.NewGraphServiceClient(conn).Transact(ctx)
 	if err == nil {
-		begin := &pb.TransactBegin{Graph: a.graph}
+		begin := &pb.TransactBegin{Graph: a.Graph}
 		if readOnly {
 			begin.AccessMode = pb.AccessMode_ACCESS_MODE_READ
 		}
@@ -97,8 +97,8 @@ func (t *shellTx) step(req *pb.TransactRequest) (*pb.TransactResponse, error) {
 // runInTx runs a statement in the open transaction. A failed statement ends the transaction.
 func (a *app) runInTx(ctx context.Context, q *queryFlags, text string, params map[string]*pb.Value, p *printer) (*pb.QuerySummary, error) {
 	run := &pb.TransactRun{Statement: text, Parameters: params, MaxRows: q.maxRows}
-	if a.timeout > 0 {
-		run.Timeout = durationpb.New(a.timeout)
+	if a.Timeout > 0 {
+		run.Timeout = durationpb.New(a.Timeout)
 	}
 	stop := context.AfterFunc(ctx, a.tx.close)
 	defer stop()

@@ -16,6 +16,7 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/cli"
+	"github.com/hopgate/hopgate/internal/cli/member"
 )
 
 // topOrders are the sort orders of operations, largest first; the server sorts by total time.
@@ -47,7 +48,7 @@ func newTop(a *app) *cobra.Command {
 			case iterations < 0 || limit < 0:
 				return cli.Usagef("--iterations and --limit must not be negative")
 			}
-			conn, ctx, cancel, err := a.dial(cmd.Context())
+			conn, ctx, cancel, err := a.Dial(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -98,7 +99,7 @@ func newTop(a *app) *cobra.Command {
 func printTopOperations(w io.Writer, res *pb.TopResponse) error {
 	fmt.Fprintf(w, "%s, %v\n", res.GetEnd().AsTime().Format(time.RFC3339), res.GetInterval().AsDuration().Round(time.Millisecond))
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	printReplicas(t, res.GetMembers())
+	member.PrintReplicas(t, res.GetMembers())
 	if err := t.Flush(); err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func newTrace(a *app) *cobra.Command {
 				return cli.Usagef("--match: %v", err)
 			}
 			req.Min = durationpb.New(least)
-			conn, ctx, cancel, err := a.dial(cmd.Context())
+			conn, ctx, cancel, err := a.Dial(cmd.Context())
 			if err != nil {
 				return err
 			}

@@ -48,8 +48,8 @@ func (h *hopFlags) hop() (*pb.Hop, error) {
 // budget returns the limits of the request.
 func (h *hopFlags) budget(a *app) *pb.RequestBudget {
 	b := &pb.RequestBudget{MaxVisits: h.visits, Partial: h.partial}
-	if a.timeout > 0 {
-		b.Timeout = durationpb.New(a.timeout)
+	if a.Timeout > 0 {
+		b.Timeout = durationpb.New(a.Timeout)
 	}
 	return b
 }
@@ -101,7 +101,7 @@ func newTraverse(a *app) *cobra.Command {
 			if !ok || m == 0 {
 				return cli.Usagef("--mode %s: must be frontier, walk, trail, acyclic or nearest", mode)
 			}
-			req.Mode, req.Hops, req.Graph, req.Budget = pb.TraverseMode(m), []*pb.Hop{hop}, a.graph, h.budget(a)
+			req.Mode, req.Hops, req.Graph, req.Budget = pb.TraverseMode(m), []*pb.Hop{hop}, a.Graph, h.budget(a)
 			if req.MinHops, req.MaxHops, err = traverse.ParseHops(hops); err != nil {
 				return cli.Usagef("--%v", err)
 			}
@@ -134,7 +134,7 @@ func (a *app) traverse(cmd *cobra.Command, req *pb.TraverseRequest, output strin
 	if err != nil {
 		return err
 	}
-	conn, ctx, cancel, err := a.dial(cmd.Context())
+	conn, ctx, cancel, err := a.Dial(cmd.Context())
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package main
+package diagnose
 
 import (
 	"bytes"
@@ -18,10 +18,12 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/cli"
+	"github.com/hopgate/hopgate/internal/cli/client"
 	"github.com/hopgate/hopgate/internal/flame"
 )
 
-func newPprof(a *app) *cobra.Command {
+// Pprof returns the command that takes profiles.
+func Pprof(s *client.Server) *cobra.Command {
 	var seconds int
 	var from, until, base string
 	var w profileWriter
@@ -44,14 +46,14 @@ compares with another profile.`,
 			var err error
 			switch kind := args[0]; {
 			case kind == "kept":
-				return a.listProfiles(cmd.Context(), cmd.OutOrStdout())
+				return listProfiles(cmd.Context(), s, cmd.OutOrStdout())
 			case past && kind != "cpu" && kind != "heap":
 				return cli.Usagef("--from and --until: go with cpu and heap")
 			case past:
-				p, err = a.pastProfile(cmd.Context(), kind, from, until)
+				p, err = pastProfile(cmd.Context(), s, kind, from, until)
 			case slices.Contains(cmd.ValidArgs, kind):
 				delta := kind != "cpu" && kind != "goroutine" && cmd.Flags().Changed("seconds")
-				p, err = a.profile(cmd.Context(), kind, time.Duration(seconds)*time.Second, delta)
+				p, err = takeFrom(cmd.Context(), s, kind, time.Duration(seconds)*time.Second, delta)
 			default:
 				p, err = readProfile(kind)
 			}
@@ -90,8 +92,8 @@ func readProfile(path string) (*profile.Profile, error) {
 }
 
 // listProfiles lists the profiles that the server keeps.
-func (a *app) listProfiles(ctx context.Context, w io.Writer) error {
-	conn, ctx, cancel, err := a.dial(ctx)
+func listProfiles(ctx context.Context, s *client.Server, w io.Writer) error {
+	conn, ctx, cancel, err := s.Dial(ctx)
 	if err != nil {
 		return err
 	}
@@ -110,7 +112,7 @@ func (a *app) listProfiles(ctx context.Context, w io.Writer) error {
 }
 
 // pastProfile fetches the kept profiles of a period, merged.
-func (a *app) pastProfile(ctx context.Context, kind, from, until string) (*profile.Profile, error) {
+func pastProfile(ctx context.Context, s *client.Server, kind, from, until string) (*profile.Profile, error) {
 	now := time.Now()
 	times := [2]time.Time{time.Unix(0, 0), now}
 	for i, f := range []struct{ flag, text string }{{"--from", from}, {"--until", until}} {
@@ -123,7 +125,7 @@ func (a *app) pastProfile(ctx context.Context, kind, from, until string) (*profi
 			return nil, cli.Usagef("%s: must be a time such as 2026-01-02T15:04:05Z or a duration before now such as 90m", f.flag)
 		}
 	}
-	conn, ctx, cancel, err := a.dial(ctx)
+	conn, ctx, cancel, err := s.Dial(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -172,8 +174,8 @@ func (w *profileWriter) write(p *profile.Profile) error {
 }
 
 // profile fetches a profile from the server; delta restricts it to what was added during watch.
-func (a *app) profile(ctx context.Context, kind string, watch time.Duration, delta bool) (*profile.Profile, error) {
-	conn, ctx, cancel, err := a.dial(ctx)
+func takeFrom(ctx context.Context, s *client.Server, kind string, watch time.Duration, delta bool) (*profile.Profile, error) {
+	conn, ctx, cancel, err := s.Dial(ctx)
 	if err != nil {
 		return nil, err
 	}

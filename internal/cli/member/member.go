@@ -1,4 +1,4 @@
-package main
+package member
 
 import (
 	"context"
@@ -13,18 +13,19 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/cli"
+	"github.com/hopgate/hopgate/internal/cli/client"
 )
 
-// newMember returns the commands on the replicas of a cluster.
-func newMember(a *app) *cobra.Command {
+// Command returns the commands on the replicas of a cluster.
+func Command(s *client.Server) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "member", Short: "Show and change the processes and replicas of a cluster", Args: onlySubcommands,
+		Use: "member", Short: "Show and change the processes and replicas of a cluster", Args: client.OnlySubcommands,
 		RunE: func(*cobra.Command, []string) error {
 			return cli.Usagef("member: name a command: add, list, move, rebalance, remove, replace or transfer")
 		},
 	}
 	cmd.AddCommand(
-		adminCommand(a, "add ADDRESS", "Add the process at an address, such as host3:9190, to the cluster", cobra.ExactArgs(1),
+		client.Command(s, "add ADDRESS", "Add the process at an address, such as host3:9190, to the cluster", cobra.ExactArgs(1),
 			func(ctx context.Context, c pb.AdminServiceClient, args []string) (*pb.AddMemberResponse, error) {
 				return c.AddMember(ctx, &pb.AddMemberRequest{Address: args[0]})
 			},
@@ -35,7 +36,7 @@ func newMember(a *app) *cobra.Command {
 				}
 				fmt.Fprintf(w, "added process %d; graphctl member rebalance moves replicas to it\n", r.GetProcess())
 			}),
-		adminCommand(a, "remove PROCESS|ADDRESS", "Permanently remove a process that keeps no replicas", cobra.ExactArgs(1),
+		client.Command(s, "remove PROCESS|ADDRESS", "Permanently remove a process that keeps no replicas", cobra.ExactArgs(1),
 			func(ctx context.Context, c pb.AdminServiceClient, args []string) (*pb.RemoveMemberResponse, error) {
 				process, err := processOf(ctx, c, args[0])
 				if err != nil {
@@ -44,12 +45,12 @@ func newMember(a *app) *cobra.Command {
 				return c.RemoveMember(ctx, &pb.RemoveMemberRequest{Process: process})
 			},
 			func(io.Writer, *pb.RemoveMemberResponse) {}),
-		adminCommand(a, "list", "Show the processes, and the replicas of all shards", cobra.NoArgs,
+		client.Command(s, "list", "Show the processes, and the replicas of all shards", cobra.NoArgs,
 			func(ctx context.Context, c pb.AdminServiceClient, _ []string) (*pb.MembersResponse, error) {
 				return c.Members(ctx, &pb.MembersRequest{})
 			}, printMembers),
-		newMemberMove(a), newMemberRebalance(a),
-		adminCommand(a, "replace PROCESS", "Give a process that has lost its data directory new replicas", cobra.ExactArgs(1),
+		newMove(s), newRebalance(s),
+		client.Command(s, "replace PROCESS", "Give a process that has lost its data directory new replicas", cobra.ExactArgs(1),
 			func(ctx context.Context, c pb.AdminServiceClient, args []string) (*pb.ReplaceMemberResponse, error) {
 				process, err := ordinal("PROCESS", args[0])
 				if err != nil {
@@ -64,7 +65,7 @@ func newMember(a *app) *cobra.Command {
 				}
 				fmt.Fprintf(w, "replaced %d replicas\n", r.GetReplaced())
 			}),
-		adminCommand(a, "transfer SHARD PROCESS", "Hand the lead of a shard's replicas to a process", cobra.ExactArgs(2),
+		client.Command(s, "transfer SHARD PROCESS", "Hand the lead of a shard's replicas to a process", cobra.ExactArgs(2),
 			func(ctx context.Context, c pb.AdminServiceClient, args []string) (*pb.TransferLeadResponse, error) {
 				no, err := ordinal("SHARD", args[0])
 				if err != nil {
@@ -81,10 +82,10 @@ func newMember(a *app) *cobra.Command {
 	return cmd
 }
 
-// newMemberMove returns the command that moves a replica.
-func newMemberMove(a *app) *cobra.Command {
+// newMove returns the command that moves a replica.
+func newMove(s *client.Server) *cobra.Command {
 	r := &pb.MoveReplicaRequest{}
-	cmd := adminCommand(a, "move --shard SHARD --from PROCESS --to PROCESS", "Move a shard's replica to another process, while the shard is in use", cobra.NoArgs,
+	cmd := client.Command(s, "move --shard SHARD --from PROCESS --to PROCESS", "Move a shard's replica to another process, while the shard is in use", cobra.NoArgs,
 		func(ctx context.Context, c pb.AdminServiceClient, _ []string) (*pb.MoveReplicaResponse, error) {
 			return c.MoveReplica(ctx, r)
 		},
@@ -141,8 +142,8 @@ func committed(members []*pb.Member) map[uint32]uint64 {
 	return last
 }
 
-// printReplicas prints a line for each shard: who leads it, and who is behind.
-func printReplicas(w io.Writer, members []*pb.Member) {
+// PrintReplicas prints a line for each shard: who leads it, and who is behind.
+func PrintReplicas(w io.Writer, members []*pb.Member) {
 	last, away := committed(members), ""
 	for _, m := range members {
 		if m.Shard == nil && m.GetRole() != "idle" {

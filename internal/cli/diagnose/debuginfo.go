@@ -1,4 +1,4 @@
-package main
+package diagnose
 
 import (
 	"archive/tar"
@@ -18,10 +18,12 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/cli"
+	"github.com/hopgate/hopgate/internal/cli/client"
 	"github.com/hopgate/hopgate/internal/version"
 )
 
-func newDebugInfo(a *app) *cobra.Command {
+// DebugInfo returns the command that collects the state of the server.
+func DebugInfo(s *client.Server) *cobra.Command {
 	var out string
 	var seconds int
 	cmd := &cobra.Command{
@@ -37,7 +39,7 @@ func newDebugInfo(a *app) *cobra.Command {
 				out = "hopgate-debuginfo-" + time.Now().UTC().Format("20060102T150405Z") + ".tar.gz"
 			}
 			var b bytes.Buffer
-			if err := a.debugInfo(cmd.Context(), &b, time.Duration(seconds)*time.Second); err != nil {
+			if err := debugInfo(cmd.Context(), s, &b, time.Duration(seconds)*time.Second); err != nil {
 				return err
 			}
 			if err := os.WriteFile(out, b.Bytes(), 0o600); err != nil {
@@ -53,8 +55,8 @@ func newDebugInfo(a *app) *cobra.Command {
 }
 
 // debugInfo writes the archive.
-func (a *app) debugInfo(ctx context.Context, w io.Writer, watch time.Duration) error {
-	conn, ctx, cancel, err := a.dial(ctx)
+func debugInfo(ctx context.Context, s *client.Server, w io.Writer, watch time.Duration) error {
+	conn, ctx, cancel, err := s.Dial(ctx)
 	if err != nil {
 		return err
 	}
@@ -82,8 +84,8 @@ func (a *app) debugInfo(ctx context.Context, w io.Writer, watch time.Duration) e
 		{"version.json", func() (proto.Message, error) { return c.Version(ctx, &pb.VersionRequest{}) }},
 		{"running.json", func() (proto.Message, error) { return c.RunningQueries(ctx, &pb.RunningQueriesRequest{}) }},
 		{"slowlog.json", func() (proto.Message, error) { return c.SlowLog(ctx, &pb.SlowLogRequest{}) }},
-		{"schema.json", func() (proto.Message, error) { return c.Schema(ctx, &pb.SchemaRequest{Graph: a.graph}) }},
-		{"stats.json", func() (proto.Message, error) { return c.Stats(ctx, &pb.StatsRequest{Graph: a.graph}) }},
+		{"schema.json", func() (proto.Message, error) { return c.Schema(ctx, &pb.SchemaRequest{Graph: s.Graph}) }},
+		{"stats.json", func() (proto.Message, error) { return c.Stats(ctx, &pb.StatsRequest{Graph: s.Graph}) }},
 	}
 	for _, f := range answers {
 		res, err := f.call()

@@ -1,4 +1,4 @@
-package main
+package member
 
 import (
 	"cmp"
@@ -13,16 +13,17 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/cli"
+	"github.com/hopgate/hopgate/internal/cli/client"
 )
 
-// newMemberRebalance returns the command that spreads the replicas over the processes.
-func newMemberRebalance(a *app) *cobra.Command {
+// newRebalance returns the command that spreads the replicas over the processes.
+func newRebalance(s *client.Server) *cobra.Command {
 	var dryRun bool
 	var drain []uint
 	cmd := &cobra.Command{
 		Use: "rebalance", Short: "Move replicas until all processes keep equally many, or some keep none", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			conn, ctx, cancel, err := a.dial(cmd.Context())
+			conn, ctx, cancel, err := s.Dial(cmd.Context())
 			if err != nil {
 				return err
 			}
