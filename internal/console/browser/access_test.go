@@ -17,7 +17,7 @@ func TestKeyboard(t *testing.T) {
 	p.ask("UNWIND range(1, 3) AS i RETURN i")
 	for page, controls := range map[string][]string{
 		"query": {"Skip to content", "Query", "Operations", "Graph", "Statement", "Run all statements, or the selection (Ctrl+Enter)", "Most rows", "Table", "Rows of the result", "History (1)"},
-		"fetch": {"Fetch, as JSON", "Method", "Label"}, "schema": {"Schema"}, "plans": {"Plans"}, "operations": {"Running"},
+		"fetch": {"Fetch, as JSON", "Method", "Label"}, "schema": {"Schema"}, "plans": {"Plans"}, "server": {"Running"}, "operations": {"Operations"},
 	} {
 		p.js(`location.hash = "` + page + `"`)
 		p.wait(`document.querySelector("#pages [aria-current]").dataset.page === "` + page + `"`)
@@ -44,7 +44,7 @@ func TestPagesEverywhere(t *testing.T) {
 	p.wait(`document.documentElement.dataset.ready`)
 	p.ask("PROFILE MATCH (a:Isle)-[r]->(b) RETURN a, r, b")
 	p.wait(`document.querySelector(".plan-table")`)
-	for _, page := range []string{"query", "fetch", "schema", "plans", "operations"} {
+	for _, page := range []string{"query", "fetch", "schema", "plans", "operations", "server"} {
 		p.js(`location.hash = "` + page + `"`)
 		p.wait(`document.querySelector("#pages [aria-current]").dataset.page === "` + page + `" && document.querySelector("#main .page")`)
 		for _, width := range []int64{390, 768, 1280} {

@@ -28,8 +28,8 @@ export const api = {
 };
 
 /** Sends a request; an answer that is no success is thrown as a Failure. */
-export async function send(path, { method = "GET", body, accept = "application/json", signal, prefer } = {}) {
-  const headers = { Accept: accept };
+export async function send(path, { method = "GET", body, accept = "application/json", signal, prefer, headers: more = {} } = {}) {
+  const headers = { Accept: accept, ...more };
   if (prefer) headers.Prefer = prefer;
   if (body !== undefined) headers["Content-Type"] = "application/json";
   if (token) headers.Authorization = "Bearer " + token;

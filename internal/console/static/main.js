@@ -9,8 +9,9 @@ import { operationsPage } from "./operations.js";
 import { plansPage } from "./plans.js";
 import { queryPage } from "./query.js";
 import { schemaPage } from "./schema.js";
+import { serverPage } from "./server.js";
 
-const pages = [queryPage, fetchPage, schemaPage, plansPage, operationsPage];
+const pages = [queryPage, fetchPage, schemaPage, plansPage, operationsPage, serverPage];
 
 /** What the pages share. */
 const app = {

@@ -17,12 +17,12 @@ const (
 )
 
 // Those who run the server see what runs and end it, what was slow, what takes the time, and where the processors are.
-func TestOperations(t *testing.T) {
+func TestServer(t *testing.T) {
 	busy := visit(t, "")
 	busy.write("Statement", long)
 	busy.key("Enter", ctl)
-	p := visit(t, "#operations")
-	p.wait(`document.querySelector(".operations").textContent.includes("UNWIND range(1, 1000000000)")`)
+	p := visit(t, "#server")
+	p.wait(`document.querySelector(".server").textContent.includes("UNWIND range(1, 1000000000)")`)
 	p.audit()
 
 	// Statements are named that begin while the page watches.
@@ -51,28 +51,28 @@ func TestOperations(t *testing.T) {
 	p.picture("charts")
 
 	p.click("tab", "Running")
-	p.js(`[...document.querySelectorAll(".operations tr")].find((r) => r.textContent.includes("UNWIND range(1, 1000000000)")).querySelector("button").click()`)
+	p.js(`[...document.querySelectorAll(".server tr")].find((r) => r.textContent.includes("UNWIND range(1, 1000000000)")).querySelector("button").click()`)
 	busy.ended()
 	require.Contains(t, busy.text(status), "killed")
 
 	p.click("tab", "Slow log")
-	p.wait(`document.querySelector(".operations").textContent.includes("UNWIND range(1, 1000000000)")`)
+	p.wait(`document.querySelector(".server").textContent.includes("UNWIND range(1, 1000000000)")`)
 	p.audit()
 	p.click("button", "Show the plan")
 	p.wait(`document.querySelector(".plan-table")`)
-	p.js(`[...document.querySelectorAll(".operations tr")].find((r) => r.textContent.includes("UNWIND range(1, 1000000000)")).querySelector("button[title^=Watch]").click()`)
-	p.wait(`$t.find("tab", "Flame graph").getAttribute("aria-selected") === "true" && document.querySelector(".operations").textContent.includes("only UNWIND")`)
+	p.js(`[...document.querySelectorAll(".server tr")].find((r) => r.textContent.includes("UNWIND range(1, 1000000000)")).querySelector("button[title^=Watch]").click()`)
+	p.wait(`$t.find("tab", "Flame graph").getAttribute("aria-selected") === "true" && document.querySelector(".server").textContent.includes("only UNWIND")`)
 	watch()
 	require.NotContains(t, p.text(`document.querySelector(".flame").textContent`), "outside of statements")
 	p.audit()
 	busy.js(`$again = false`)
 	p.click("tab", "Shards")
-	p.wait(`document.querySelectorAll(".operations [role=tabpanel]:not([hidden]) tbody tr").length === 2`)
+	p.wait(`document.querySelectorAll(".server [role=tabpanel]:not([hidden]) tbody tr").length === 2`)
 	p.audit()
 	// What ends is counted, so something must end in each second that the page looks at.
 	busy.js(`window.$work = setInterval(() => fetch("/v1/query", {method: "POST", headers: {"Content-Type": "application/json"}, body: '{"statement": "RETURN 1"}'}), 50)`)
 	p.click("tab", "Top")
-	p.wait(`document.querySelector(".operations").textContent.includes("calls/s")`)
+	p.wait(`document.querySelector(".server").textContent.includes("calls/s")`)
 	p.audit()
 	p.picture("top")
 }
@@ -161,9 +161,9 @@ func TestGatewayTokens(t *testing.T) {
 	require.Equal(t, "0 0", p.text(`sessionStorage.length + " " + document.cookie.length`))
 	p.ask("CREATE (:Secret)")
 	require.Contains(t, p.text(`document.querySelector(".result").textContent`), "writer")
-	p.click("link", "Operations")
+	p.click("link", "Server")
 	p.click("tab", "Slow log")
-	p.wait(`document.querySelector(".operations").textContent.includes("This needs the role admin.")`)
+	p.wait(`document.querySelector(".server").textContent.includes("This needs the role admin.")`)
 
 	p.click("button", "Give the token for this server")
 	p.focus("textbox", "Token of this server")
@@ -185,9 +185,9 @@ func TestGatewayTokens(t *testing.T) {
 func walk(p *page) {
 	t := p.t
 	p.click("tab", "Shards")
-	p.wait(`document.querySelector(".operations [role=tabpanel]:not([hidden]) tbody tr")`)
+	p.wait(`document.querySelector(".server [role=tabpanel]:not([hidden]) tbody tr")`)
 	p.click("tab", "Slow log")
-	p.wait(`document.querySelector(".operations").textContent.includes("Secret")`)
+	p.wait(`document.querySelector(".server").textContent.includes("Secret")`)
 	p.click("link", "Query")
 	p.watchGraph()
 	p.ask("CREATE (a:Lamp {name: 'a'})-[:WIRE]->(b:Lamp {name: 'b'})-[:WIRE]->(:Lamp {name: 'c'})")
@@ -215,12 +215,41 @@ func walk(p *page) {
 	p.click("link", "Query")
 	p.write("Statement", long)
 	p.key("Enter", ctl)
-	p.click("link", "Operations")
+	p.click("link", "Server")
 	p.click("tab", "Running")
 	p.wait(`$t.find("button", "Kill ")`)
 	p.click("button", "Kill ")
-	p.wait(`document.querySelector(".operations").textContent.includes("Nothing runs.")`)
+	p.wait(`document.querySelector(".server").textContent.includes("Nothing runs.")`)
 	p.click("link", "Query")
 	p.ended()
 	require.Contains(t, p.text(status), "killed")
+}
+
+// A trusted operation is run with the parameters of a form; what is missing is said, and its figures follow.
+func TestTrustedOperations(t *testing.T) {
+	single.statement(t, "UNWIND range(1, 5) AS i MERGE (:Pier {id: i, name: 'pier ' + i})", "")
+	single.statement(t, "CALL db.operations.put('// name: piers\n// description: Piers from a number on.\n// param: least :: INTEGER -- first number\n// param: most :: INTEGER = 2 -- how many\n"+
+		"MATCH (p:Pier) WHERE p.id >= $least RETURN p.name AS name ORDER BY p.id LIMIT $most')", "")
+	p := visit(t, "#operations")
+	p.wait(`document.querySelector(".operations h1") && document.querySelector(".operations h1").textContent === "piers"`)
+	p.audit()
+	p.click("button", "Run the operation")
+	p.wait(`document.querySelector(".operations [role=alert]").textContent === "least: a value is needed"`)
+	p.audit()
+	p.focus("textbox", "least integer")
+	p.insert("3")
+	p.click("button", "Run the operation")
+	p.wait(status + `.includes("2 rows")`)
+	p.wait(`document.querySelector(".operations").textContent.includes("pier 4")`)
+	p.wait(`document.querySelector(".figures").textContent.includes("1 call ") && document.querySelector(".figures").textContent.includes("p99")`)
+	p.audit()
+	p.picture("operations")
+	p.focus("textbox", "most (optional) integer")
+	p.insert("1")
+	p.click("button", "Run the operation")
+	p.wait(status + `.includes("1 row")`)
+	single.statement(t, "CALL db.operations.disable('piers')", "")
+	p.click("button", "Run the operation")
+	p.wait(status + `.includes("disabled")`)
+	single.statement(t, "CALL db.operations.drop('piers')", "")
 }
