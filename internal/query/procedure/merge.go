@@ -22,7 +22,7 @@ func (r *Registry) addMerge() {
 	r.add("apoc.util.validate(predicate :: BOOLEAN, message :: STRING, params = [] :: LIST<ANY>) :: ()",
 		"Fail with a message if the predicate holds.",
 		func(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
-			_, err := apoc.Validate(c.Args[0], c.Args[1], c.Args[2])
+			_, err := apoc.Validate("procedure `apoc.util.validate`", c.Args[0], c.Args[1], c.Args[2])
 			return nil, err
 		})
 }

@@ -31,11 +31,12 @@ var metaFunctions = []fn.Function{
 		}),
 	loose("apoc.util.validatePredicate(predicate :: BOOLEAN, message :: STRING [, params :: LIST<ANY>]) :: BOOLEAN",
 		"True, or an error with a message if the predicate holds.",
-		func(c *call) (graph.Value, error) { return Validate(c.args[0], c.args[1], c.args[2]) }),
+		func(c *call) (graph.Value, error) { return Validate("function `apoc.util.validatePredicate`", c.args[0], c.args[1], c.args[2]) }),
 }
 
-// Validate fails with a message, whose %s and %d params replace, if the predicate is true; otherwise it returns true.
-func Validate(predicate, message, params graph.Value) (graph.Value, error) {
+// Validate fails with a message, whose %s and %d params replace, if the predicate is true; otherwise it returns true. The error names the
+// caller in Neo4j's words, after which clients such as @neo4j/graphql find the message.
+func Validate(caller string, predicate, message, params graph.Value) (graph.Value, error) {
 	if predicate.Kind() != graph.Bool || !predicate.Bool() {
 		return graph.BoolValue(true), nil
 	}
@@ -68,7 +69,7 @@ func Validate(predicate, message, params graph.Value) (graph.Value, error) {
 		}
 		b.WriteByte(format[i])
 	}
-	return null, fn.CallFailed("%s", b.String())
+	return null, fn.CallFailed("Failed to invoke %s: Caused by: java.lang.RuntimeException: %s", caller, b.String())
 }
 
 // typeName names the type of a value as apoc.meta.cypher.types does.
