@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/bolt/packstream"
+	"github.com/hopgate/hopgate/internal/cost"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/explain"
 	"github.com/hopgate/hopgate/internal/query/plan"
@@ -168,7 +169,20 @@ func (s *Session) putSummary(m *metadata, r *openResult) {
 	case len(notifications) > 0:
 		m.list("notifications", len(notifications), func(i int, m *metadata) { s.putNotification(m, &notifications[i]) })
 	}
+	took := &sum.Cost
+	m.mapping("hopgate_cost", func(m *metadata) {
+		m.int("visits", took.Visits)
+		m.int("rows", took.Rows)
+		m.int("bytes", took.Bytes)
+		m.float("cpu", milliseconds(took.CPU))
+		m.float("queue", milliseconds(took.Queue))
+		if took.Estimate >= 0 {
+			m.int("estimate", cost.Whole(took.Estimate))
+		}
+	})
 }
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // vectorsReplaced warns of vectors in the result for a client of a version without them.
 var vectorsReplaced = plan.Notification{

@@ -100,6 +100,8 @@ type Result interface {
 	Next() (*graph.Batch, error)
 	// Sending announces that the caller may wait for its client.
 	Sending()
+	// Sent counts bytes of rows that the client gets.
+	Sent(bytes int)
 	// Wait announces that the client wants no rows until the next call of Next.
 	Wait()
 	// Hold loads the remaining rows into memory: those of b (the batch that Next returned last, or nil) from a row on, and all later ones.

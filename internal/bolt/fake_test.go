@@ -180,6 +180,8 @@ func (r *fakeResult) make() (*graph.Batch, error) {
 }
 
 func (r *fakeResult) Sending() {}
+
+func (r *fakeResult) Sent(int) {}
 func (r *fakeResult) Wait()    { r.f.note("wait") }
 
 func (r *fakeResult) Hold(b *graph.Batch, from int) error {

@@ -455,9 +455,11 @@ func (s *Session) advance(r *openResult, n int64, send bool) (more bool, err err
 		if send && len(r.batch.Cols) > 0 {
 			form := s.form
 			form.Replaced = &r.replaced
-			if err := s.out.records(form, r.batch, r.at, r.at+k); err != nil {
+			size, err := s.out.records(form, r.batch, r.at, r.at+k)
+			if err != nil {
 				return false, err
 			}
+			r.res.Sent(size)
 			s.backend.Sent(k)
 		}
 		r.at += k

@@ -48,8 +48,8 @@ func (o *out) add(f func(dst []byte) []byte) {
 	}
 }
 
-// records appends rows of a batch, each as a message.
-func (o *out) records(f packstream.Form, rows *graph.Batch, from, to int) error {
+// records appends rows of a batch, each as a message, and returns their size in bytes.
+func (o *out) records(f packstream.Form, rows *graph.Batch, from, to int) (size int, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	b := o.buffer()
@@ -61,18 +61,20 @@ func (o *out) records(f packstream.Form, rows *graph.Batch, from, to int) error 
 		for k := range cols {
 			dst = f.Append(dst, cols[k].Value(i))
 		}
-		if dst = endMessage(dst, at); len(dst) >= flushBytes {
+		dst = endMessage(dst, at)
+		size += len(dst) - at
+		if len(dst) >= flushBytes {
 			*b = dst
 			o.write()
 			if o.err != nil {
-				return o.err
+				return size, o.err
 			}
 			b = o.buffer()
 			dst = *b
 		}
 	}
 	*b = dst
-	return o.err
+	return size, o.err
 }
 
 // buffer returns the buffer for writes. o.mu is held.

@@ -159,7 +159,11 @@ func (g *gate) readmit(ctx context.Context, q *Running, longRunning bool, graphN
 	if graphName != "" {
 		p.graph = g.quota(&g.graphs, owner{graph: graphName}, g.limits.Graph)
 	}
-	_, err := g.await(ctx, q, p)
+	began := instant()
+	waited, err := g.await(ctx, q, p)
+	if waited {
+		q.waited(began)
+	}
 	return err
 }
 
@@ -344,6 +348,7 @@ func (e *Engine) admit(ctx context.Context, q *Running, start time.Time, need ac
 	}
 	now := int64(start.Sub(epoch))
 	if waited {
+		q.waited(now)
 		now = instant()
 	}
 	q.cpu.begin(e, q, now)

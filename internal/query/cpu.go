@@ -125,7 +125,7 @@ type cpuSlot struct {
 	used        int64          // nanoseconds of computing before since
 	since       int64          // the instant at which computing began; 0: the request does not compute
 	lastYield   int64          // the instant of the last yield
-	yields      int
+	yields      int32
 	longRunning bool
 	held        bool
 }
@@ -173,16 +173,19 @@ func (t *cpuSlot) Helpers(most int) []exec.Helper {
 	var hs []exec.Helper
 	for len(hs) < most-1 && t.e.cpu.tryAcquire() {
 		now := instant()
-		hs = append(hs, &helper{cpuSlot{e: t.e, longRunning: true, held: true, since: now, lastYield: now}})
+		hs = append(hs, &helper{cpuSlot{e: t.e, longRunning: true, held: true, since: now, lastYield: now}, t.q.spend()})
 	}
 	if hs != nil {
-		hs = append(hs, &helper{cpuSlot{e: t.e, lastYield: instant()}})
+		hs = append(hs, &helper{cpuSlot{e: t.e, lastYield: instant()}, nil})
 	}
 	return hs
 }
 
 // helper is the slot of a goroutine that computes for a request.
-type helper struct{ cpuSlot }
+type helper struct {
+	cpuSlot
+	spent *spent // of the request; nil: the goroutine computes while the request, whose clock runs, waits for it
+}
 
 // Yield implements exec.Slot.
 func (h *helper) Yield(ctx context.Context) error {
@@ -197,7 +200,14 @@ func (h *helper) Yield(ctx context.Context) error {
 func (h *helper) Contended() bool { return h.longRunning && h.e.cpu.contended() }
 
 // Release implements exec.Helper.
-func (h *helper) Release() { h.release() }
+func (h *helper) Release() {
+	if h.spent != nil {
+		h.suspendAt(instant())
+		h.spent.helpers.Add(h.used)
+		h.used = 0
+	}
+	h.release()
+}
 
 // gosched lets other goroutines run if it has not for yieldInterval. It takes the current instant and returns the one
 // afterwards.
@@ -285,6 +295,21 @@ func (t *cpuSlot) suspendAt(now int64) {
 	if t.since != 0 {
 		t.used, t.since = t.used+now-t.since, 0
 	}
+}
+
+// compute says that the request computes again, without yielding.
+func (t *cpuSlot) compute() {
+	if t.e != nil && t.since == 0 {
+		t.since = instant()
+	}
+}
+
+// computed returns how many nanoseconds the request has computed until an instant.
+func (t *cpuSlot) computed(now int64) int64 {
+	if t.since == 0 {
+		return t.used
+	}
+	return t.used + max(0, now-t.since)
 }
 
 // release returns the slot, if the request holds one.

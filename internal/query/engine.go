@@ -441,6 +441,7 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 	if err != nil {
 		return err
 	}
+	res.q.cpu.compute()
 	if p.version != g.Version() && !res.reruns.over() {
 		tx.Rollback()
 		return errStalePlan
@@ -512,7 +513,7 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 
 func (e *Engine) env(q *Running, params map[string]graph.Value, profile bool) exec.Env {
 	return exec.Env{
-		Params: params, Procs: e.procs, Open: e.opt.Open, Profile: profile || q.trace != nil, Held: &q.held, Slot: &q.cpu, Labels: q.labels, Totals: &e.totals, Pools: e.pools(q), Spill: e.opt.Spill,
+		Params: params, Procs: e.procs, Open: e.opt.Open, Profile: profile || q.trace != nil, Held: &q.held, Slot: &q.cpu, Labels: q.labels, Totals: &e.totals, Visits: &q.visits, Pools: e.pools(q), Spill: e.opt.Spill,
 		Budget: exec.Budget{Bytes: e.opt.QueryBytes, Rows: e.opt.MaxRows, Edges: e.opt.MaxVisits},
 	}
 }

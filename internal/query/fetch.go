@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/cost"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/explain"
@@ -32,6 +33,8 @@ type FetchRequest struct {
 	Body    []byte        // a JSON object
 	Timeout time.Duration // 0: the engine's
 	Stale   time.Duration // by how much the snapshot that is read may be out of date; a method that writes fails
+	// Took, if not nil, is set to what the request took once it has ended.
+	Took *cost.Told
 	// Items, if not nil, takes the items of the one array of a reading request, and sends the answer if nothing fails before.
 	Items Items
 }
@@ -44,8 +47,9 @@ type Items interface {
 	Add(item []byte) error
 	// Held is how many bytes the items take. They count to the request's memory.
 	Held() int
-	// Send sends the items. It calls hold with the bytes that it holds, including Held. began reports whether the client has got some.
-	Send(hold func(bytes int) error) (began bool, err error)
+	// Send sends the items, and returns how many bytes that took. It calls hold with the bytes that it holds, including Held. began reports
+	// whether the client has got some.
+	Send(hold func(bytes int) error) (sent int, began bool, err error)
 }
 
 // Fetch runs a JSON-array fetch and writes its answer to w. code is the answer's code. A request that fails before anything is
@@ -68,6 +72,9 @@ func (e *Engine) Fetch(ctx context.Context, req FetchRequest, w io.Writer) (code
 			err = outcome(err, out.err)
 		}
 		err = e.finish(ctx, q, start, int64(res.Rows), nil, err)
+		if req.Took != nil {
+			*req.Took = cost.Told{Cost: q.cost(time.Now()), Estimate: -1}
+		}
 		if done && err != nil && !res.Began && out.err == nil {
 			failure := syntax.AsError(err)
 			code = failure.Code
@@ -211,6 +218,7 @@ func (w *watchedWriter) Write(p []byte) (int, error) {
 	w.began = true
 	w.q.cpu.beforeWrite()
 	n, err := w.w.Write(p)
+	w.q.sent += int64(n)
 	if err != nil {
 		w.err = err
 	}
@@ -275,7 +283,8 @@ func (r *fetchRun) items(ctx context.Context, req *syntax.Request, items Items) 
 		return res, err
 	}
 	r.q.cpu.beforeWrite()
-	res.Began, err = items.Send(r.hold)
+	sent, began, err := items.Send(r.hold)
+	r.q.sent, res.Began = r.q.sent+int64(sent), began
 	return res, err
 }
 

@@ -5,9 +5,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hopgate/hopgate/internal/cost"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/trusted"
+	"github.com/hopgate/hopgate/internal/query/watch"
 )
 
 // Metrics are the engine's counters since its start.
@@ -25,10 +27,28 @@ type Metrics struct {
 	// Relieved counts the requests that were ended to free memory.
 	Relieved atomic.Uint64
 	Latency  trusted.Latency
+	// Took is what statements, traversals and fetches took.
+	Took [3]Took
 }
 
-func (m *Metrics) observe(d time.Duration, rows int64, err error) {
-	m.Rows.Add(uint64(rows))
+// Took counts what requests took; CPU is in nanoseconds.
+type Took struct{ Visits, Bytes, CPU atomic.Uint64 }
+
+// TookKinds are the kinds of requests in Metrics.Took.
+var TookKinds = [...]watch.Kind{watch.StatementKind, watch.TraversalKind, watch.FetchKind}
+
+func (m *Metrics) observe(kind watch.Kind, d time.Duration, took *cost.Cost, err error) {
+	m.Rows.Add(uint64(took.Rows))
+	of := 0
+	for i, k := range TookKinds {
+		if k == kind {
+			of = i
+		}
+	}
+	t := &m.Took[of]
+	t.Visits.Add(uint64(took.Visits))
+	t.Bytes.Add(uint64(took.Bytes))
+	t.CPU.Add(uint64(took.CPU))
 	if err == nil {
 		m.OK.Add(1)
 	} else {

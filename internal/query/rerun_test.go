@@ -58,9 +58,9 @@ type heldItems struct {
 func (h *heldItems) Begin()                { h.held, h.begun = nil, h.begun+1 }
 func (h *heldItems) Add(item []byte) error { h.held = append(h.held, string(item)); return nil }
 func (h *heldItems) Held() int             { return 32 * len(h.held) }
-func (h *heldItems) Send(hold func(bytes int) error) (bool, error) {
+func (h *heldItems) Send(hold func(bytes int) error) (int, bool, error) {
 	h.sent = h.held
-	return true, hold(h.Held())
+	return 0, true, hold(h.Held())
 }
 
 // A request that loses its snapshot runs again, unless its client has seen a row, it has committed changes, or it has lost snapshots for too long.

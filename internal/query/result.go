@@ -9,6 +9,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/cost"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/explain"
@@ -37,7 +38,6 @@ type Result struct {
 	commands  *commandCounters // or nil
 	plan      *explain.Node
 	reruns    *reruns // or nil
-	count     int64
 	err       error
 	waits     int64         // the instant at which it began to wait for its client; 0: it does not wait
 	waited    time.Duration // earlier waits
@@ -78,6 +78,7 @@ type Summary struct {
 	Truncated bool          // the result is incomplete
 	Reason    string        // max_rows, or a message that names the limit
 	Rows      int64
+	Cost      cost.Told       // so far
 	Hops      []exec.HopCount // of a traversal
 
 	// Notifications name likely mistakes in the request. The caller must not change them.
@@ -91,7 +92,7 @@ func (r *Result) Next() (*graph.Batch, error) {
 	}
 	began := r.q.trace.Began()
 	b, err := r.checkedNext()
-	for err != nil && r.count == 0 && r.tx != nil && r.rerun(err) {
+	for err != nil && r.q.Rows() == 0 && r.tx != nil && r.rerun(err) {
 		r.rows.Close()
 		r.tx.Rollback()
 		r.rows, r.tx = nil, nil
@@ -107,23 +108,22 @@ func (r *Result) Next() (*graph.Batch, error) {
 		r.leave(nil)
 		return nil, nil
 	}
-	if r.req.MaxRows > 0 && r.count+int64(b.N) > r.req.MaxRows {
-		b.N = int(r.req.MaxRows - r.count)
+	if r.req.MaxRows > 0 && r.q.Rows()+int64(b.N) > r.req.MaxRows {
+		b.N = int(r.req.MaxRows - r.q.Rows())
 		r.truncated = true
 		if b.N == 0 {
 			r.leave(nil)
 			return nil, nil
 		}
 	}
-	r.count += int64(b.N)
-	r.q.rows.Store(r.count)
+	r.q.rows.Add(int64(b.N))
 	return b, nil
 }
 
 // goOn returns why the caller may get no further rows, or nil once the request has a place again. The first rows of a statement that has
 // committed are its receipt, which its caller gets in any case.
 func (r *Result) goOn() error {
-	if r.rows != nil || r.count > 0 {
+	if r.rows != nil || r.q.Rows() > 0 {
 		if err := r.q.may(r.q.on(), access.Reader); err != nil {
 			return err
 		}
@@ -139,9 +139,6 @@ func (r *Result) goOn() error {
 	return r.q.resume(r.ctx)
 }
 
-// Sending says that the caller of Next waits for its client, so that other requests may compute.
-func (r *Result) Sending() { r.q.cpu.beforeWrite() }
-
 // HoldBytes charges bytes that the caller of Next holds for encoding rows to the statement's memory.
 func (r *Result) HoldBytes(n int) error {
 	if r.rows == nil { // the rows are few, or accounted for since they were buffered
@@ -149,6 +146,9 @@ func (r *Result) HoldBytes(n int) error {
 	}
 	return r.rows.HoldBytes(n)
 }
+
+// Sending says that the caller of Next waits for its client, so that other requests may compute.
+func (r *Result) Sending() { r.q.cpu.beforeWrite() }
 
 // leave releases the statement's explicit transaction, if it still has one.
 func (r *Result) leave(err error) {
@@ -345,7 +345,7 @@ func detachRecord(r *graph.Record) *graph.Record {
 
 // Summary returns the summary after the last row.
 func (r *Result) Summary() Summary {
-	s := Summary{Counters: r.counters, Plan: r.plan, Truncated: r.truncated, Rows: r.count}
+	s := Summary{Counters: r.counters, Plan: r.plan, Truncated: r.truncated, Rows: r.q.Rows(), Cost: r.Cost()}
 	if r.commands != nil {
 		s.Schema, s.SystemUpdates = r.commands.SchemaCounters, r.commands.system
 	}
@@ -383,5 +383,5 @@ func (r *Result) Close() {
 	}
 	r.kept.Release()
 	r.batches = nil
-	_ = r.e.finish(r.ctx, r.q, r.start, r.count, r.p, r.err)
+	_ = r.e.finish(r.ctx, r.q, r.start, r.q.Rows(), r.p, r.err)
 }

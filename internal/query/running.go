@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/cost"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/operation"
@@ -48,6 +49,9 @@ type Running struct {
 	cpu       cpuSlot
 	sending   atomic.Int64                   // the instant at which it began to write to its client; 0: it does not write; evicted
 	held      exec.Held                      // memory of the operators
+	visits    atomic.Int64                   // see cost.Cost
+	sent      int64                          // bytes of the result; only the goroutine that sends it uses it
+	spent     *spent                         // nil: it has neither waited nor had helpers
 	pools     atomic.Pointer[[]*memory.Pool] // pools that count its memory besides Engine.pool
 	rows      atomic.Int64
 	stood     exec.Stood              // what CALL {…} IN TRANSACTIONS has committed
@@ -383,6 +387,7 @@ func (e *Engine) finish(ctx context.Context, q *Running, start time.Time, rows i
 	if q.late != nil {
 		q.late.Stop()
 	}
+	q.rows.Store(rows)
 	now := time.Now()
 	q.cpu.end(now, err)
 	if q.admitted {
@@ -397,7 +402,8 @@ func (e *Engine) finish(ctx context.Context, q *Running, start time.Time, rows i
 	}
 	e.watch.End(ctx, watch.Ended{ID: q.ID, Kind: q.kind, Graph: q.on(), Statement: q.Statement, Start: start, Elapsed: elapsed, Rows: rows}, q.trace, err)
 	e.record(ctx, q, err)
-	e.metrics.observe(elapsed, rows, err)
+	took := q.cost(now)
+	e.metrics.observe(q.kind, elapsed, &took, err)
 	if o := q.called.Load(); o != nil {
 		e.Operations.Observe(q.on(), o.Name, elapsed, err)
 	}
@@ -405,6 +411,6 @@ func (e *Engine) finish(ctx context.Context, q *Running, start time.Time, rows i
 	if p != nil {
 		x = p.exec
 	}
-	e.slow.Add(watch.Slow{Graph: q.on(), Statement: q.Statement, Start: q.Start, Elapsed: elapsed, Rows: rows, Err: err}, q.kind, x)
+	e.slow.Add(watch.Slow{Graph: q.on(), Statement: q.Statement, Start: q.Start, Elapsed: elapsed, Rows: rows, Err: err, Took: cost.Told{Cost: took, Estimate: -1}}, q.kind, x)
 	return err
 }

@@ -86,7 +86,7 @@ func (q *Running) stepAside() (back func()) {
 // operators of its statement share the memory of one statement. b is invalid afterwards.
 func (r *Result) Hold(b *graph.Batch, from int) error {
 	if b != nil {
-		r.count -= int64(b.N - from)
+		r.q.rows.Add(-int64(b.N - from))
 	}
 	t := r.txn
 	if t == nil || r.rows == nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hopgate/hopgate/internal/cost"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/watch"
 )
@@ -56,7 +57,7 @@ func BenchmarkWatch(b *testing.B) {
 			q.trace.Executed(nil, nil)
 			elapsed := time.Since(start)
 			e.watch.End(ctx, watch.Ended{Start: start, Elapsed: elapsed, Rows: 1}, q.trace, nil)
-			e.metrics.observe(elapsed, 1, nil)
+			e.metrics.observe(q.kind, elapsed, &cost.Cost{Rows: 1}, nil)
 			if e.watch.Watched() {
 				b.Fatal("somebody watches")
 			}

@@ -26,6 +26,7 @@ type engine struct {
 	queued, refused, relieved                      *prometheus.Desc
 	operatorRows, operatorBatches, spilled         *prometheus.Desc
 	requests, held, limit                          *prometheus.Desc
+	visits, bytes, cpu                             *prometheus.Desc
 }
 
 func newEngine(e *query.Engine) *engine {
@@ -53,13 +54,16 @@ func newEngine(e *query.Engine) *engine {
 		requests:         d("hopgate_shard_requests_total", "Requests of operators to shards, by kind.", []string{"request"}, nil),
 		held:             d("hopgate_query_memory_bytes", "Bytes that the operators of all statements hold.", nil, nil),
 		limit:            d("hopgate_query_memory_limit_bytes", "Limit on the bytes that the operators of all statements hold; 0 means none.", nil, nil),
+		visits:           d("hopgate_request_visits_total", "Vertices, edges and index entries that requests have read, by kind of request.", []string{"kind"}, nil),
+		bytes:            d("hopgate_request_bytes_total", "Bytes of results that requests have sent, before compression, by kind of request.", []string{"kind"}, nil),
+		cpu:              d("hopgate_request_cpu_seconds_total", "Time that requests have spent on cores, with what storage took to answer, by kind of request.", []string{"kind"}, nil),
 		retries:          d("hopgate_transaction_retries_total", "Requests rerun after a conflict, or after the loss of their snapshot.", nil, nil),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (c *engine) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.statements, c.seconds, c.operationSeconds, c.operationErrors, c.operationsBroken, c.rows, c.plans, c.cached, c.live, c.transactions, c.open, c.conflicts, c.retries, c.queued, c.refused, c.relieved, c.operatorRows, c.operatorBatches, c.spilled, c.requests, c.held, c.limit} {
+	for _, d := range []*prometheus.Desc{c.statements, c.seconds, c.operationSeconds, c.operationErrors, c.operationsBroken, c.rows, c.plans, c.cached, c.live, c.transactions, c.open, c.conflicts, c.retries, c.queued, c.refused, c.relieved, c.operatorRows, c.operatorBatches, c.spilled, c.requests, c.held, c.limit, c.visits, c.bytes, c.cpu} {
 		ch <- d
 	}
 }
@@ -113,6 +117,12 @@ func (c *engine) Collect(ch chan<- prometheus.Metric) {
 	}
 	for name, n := range c.e.Totals().Requests() {
 		counter(c.requests, n, name)
+	}
+	for i, kind := range query.TookKinds {
+		t := &m.Took[i]
+		counter(c.visits, t.Visits.Load(), string(kind))
+		counter(c.bytes, t.Bytes.Load(), string(kind))
+		ch <- prometheus.MustNewConstMetric(c.cpu, prometheus.CounterValue, float64(t.CPU.Load())/1e9, string(kind))
 	}
 	held, limit := c.e.Held()
 	ch <- prometheus.MustNewConstMetric(c.held, prometheus.GaugeValue, float64(held))

@@ -48,6 +48,7 @@ func (rs *Rows) Next(ctx context.Context) (*graph.Batch, error) {
 	failed := rs.failed
 	rs.failed = true // in case of a panic
 	b, err := rs.next(ctx)
+	rs.r.PublishVisits()
 	rs.failed = failed || err != nil
 	return b, err
 }
@@ -124,6 +125,7 @@ func (rs *Rows) Close() {
 	x := rs.x
 	rs.x = nil
 	x.root.Close()
+	rs.r.PublishVisits() // of forks that end with their operators
 	rs.r.End()
 	if h := rs.r.Env.Held; h != nil {
 		h.Clear() // the name lies in the operators' memory, and the list of running requests may keep h

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hopgate/hopgate/internal/cost"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/explain"
 )
@@ -23,6 +24,7 @@ type Slow struct {
 	Rows             int64
 	Err              error
 	Plan             *explain.Node
+	Took             cost.Told // nothing in entries of older versions
 }
 
 // SlowLog keeps the slowest statements. It is safe for concurrent use.

@@ -212,3 +212,16 @@ func TestRowsBeforeFailureOverBolt(t *testing.T) {
 	require.Equal(t, byte(0x71), tag)
 	require.Equal(t, "Neo.ClientError.Statement.ArithmeticError", c.failed())
 }
+
+// The summary of each result has its cost under a key that drivers pass over.
+func TestCostOverBolt(t *testing.T) {
+	c := serve(t, Options{}).connect(t)
+	c.send(run("UNWIND range(1, 3) AS i CREATE (p:P {i: i})"), pull(-1), run("MATCH (p:P) RETURN p.i"), pull(-1))
+	c.ok()
+	c.rows()
+	c.ok()
+	_, end := c.rows()
+	for name, want := range map[string]int64{"visits": 3, "rows": 3, "bytes": 24} {
+		require.Equal(t, want, end.Get("hopgate_cost").Get(name).Int(), name)
+	}
+}

@@ -37,6 +37,9 @@ func (r *result) Next() (*graph.Batch, error) {
 // Sending implements bolt.Result.
 func (r *result) Sending() { r.res.Sending() }
 
+// Sent implements bolt.Result.
+func (r *result) Sent(bytes int) { r.res.Sent(bytes) }
+
 // Wait implements bolt.Result.
 func (r *result) Wait() {
 	if !r.waiting {

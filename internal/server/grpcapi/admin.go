@@ -151,7 +151,7 @@ func (s *adminService) SlowLog(_ context.Context, req *pb.SlowLogRequest) (*pb.S
 		}
 		entry := &pb.SlowQuery{
 			Graph: q.Graph, Statement: q.Statement, Start: timestamppb.New(q.Start), Elapsed: durationpb.New(q.Elapsed),
-			Rows: uint64(q.Rows), Plan: summary.PlanProto(q.Plan), Fingerprint: q.Fingerprint,
+			Rows: uint64(q.Rows), Plan: summary.PlanProto(q.Plan), Fingerprint: q.Fingerprint, Cost: summary.CostProto(&q.Took),
 		}
 		if q.Err != nil {
 			entry.Error = q.Err.Error()

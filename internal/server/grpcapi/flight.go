@@ -143,7 +143,7 @@ func (s *flightService) DoGet(ticket *flight.Ticket, stream flight.FlightService
 	if err != nil {
 		return wire.GRPCError(err)
 	}
-	defer res.Close()
+	defer end(stream, res)
 	out := arrowstream.New(res.Columns, func(schema *arrow.Schema) (arrowstream.Sink, error) {
 		return &flightSink{flight.NewRecordWriter(stream, ipc.WithSchema(schema)), res}, nil
 	}, res.HoldBytes)
@@ -220,6 +220,7 @@ func (s *flightSink) Write(rec arrow.RecordBatch) error {
 	for _, c := range rec.Columns() {
 		size += arraySize(c.Data())
 	}
+	s.res.Sent(int(size))
 	step := max(1, rows*recordBytes/max(recordBytes, size))
 	for from := int64(0); from < rows; from += step {
 		part := rec.NewSlice(from, min(from+step, rows))

@@ -187,6 +187,7 @@ func (s *exchangeSink) Write(rec arrow.RecordBatch) error {
 	if err := s.Writer.Write(rec); err != nil {
 		return err
 	}
+	s.res.Sent(s.buf.Len())
 	return s.flush()
 }
 

@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/cost"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query"
@@ -55,7 +57,7 @@ func (s *graphService) Query(req *pb.QueryRequest, stream grpc.ServerStreamingSe
 	if err != nil {
 		return wire.GRPCError(err)
 	}
-	defer res.Close()
+	defer end(stream, res)
 	return sendResult(res, stream.Send)
 }
 
@@ -104,6 +106,18 @@ func requestOf(req *pb.QueryRequest, charge *memory.Charge) (q query.Request, er
 	return q, err
 }
 
+// costKey is the metadata key of what a request took, as cost.Told writes it.
+const costKey = "hopgate-cost"
+
+func costTrailer(t *cost.Told) metadata.MD { return metadata.Pairs(costKey, t.String()) }
+
+// end ends a result, and with it the call, whose trailer tells what it took.
+func end(stream interface{ SetTrailer(metadata.MD) }, res *query.Result) {
+	took := res.Cost()
+	stream.SetTrailer(costTrailer(&took))
+	res.Close()
+}
+
 // sendResult sends a result: its columns, rows and summary. The columns wait for the first rows, so that a short response needs one write
 // and wakes the client once.
 func sendResult(res *query.Result, send func(*pb.QueryResponse) error) error {
@@ -115,7 +129,8 @@ func sendResult(res *query.Result, send func(*pb.QueryResponse) error) error {
 	if err := send(header); err != nil {
 		return err
 	}
-	rows := func(m *pb.QueryResponse) error {
+	rows := func(m *pb.QueryResponse, size int) error {
+		res.Sent(size)
 		res.Sending()
 		return send(m)
 	}
@@ -131,7 +146,7 @@ func sendResult(res *query.Result, send func(*pb.QueryResponse) error) error {
 }
 
 // sendRows sends rows in messages of about rowBytes. A row that exceeds a message is an error.
-func sendRows(send func(*pb.QueryResponse) error, b *graph.Batch, from, to int) error {
+func sendRows(send func(m *pb.QueryResponse, size int) error, b *graph.Batch, from, to int) error {
 	rows := wire.RowsProto(b, from, to)
 	size := proto.Size(rows)
 	if size > rowBytes && to-from > 1 {
@@ -144,7 +159,7 @@ func sendRows(send func(*pb.QueryResponse) error, b *graph.Batch, from, to int) 
 	if size > maxMessage {
 		return wire.GRPCError(graph.BudgetError("a row of %d bytes is larger than the maximum gRPC message, %d bytes; HTTP has no such limit", size, maxMessage))
 	}
-	return send(&pb.QueryResponse{Part: &pb.QueryResponse_Rows{Rows: rows}})
+	return send(&pb.QueryResponse{Part: &pb.QueryResponse_Rows{Rows: rows}}, size)
 }
 
 // Fetch runs a JSON-array fetch and streams its text. As over HTTP, the text reports a failure; only a failure after the first chunk fails
@@ -162,13 +177,15 @@ func (s *graphService) Fetch(req *pb.FetchRequest, stream grpc.ServerStreamingSe
 	if err != nil {
 		return wire.GRPCError(err)
 	}
+	var took cost.Told
 	code, err := s.e.Fetch(stream.Context(), query.FetchRequest{
-		Graph: req.GetGraph(), Method: method, Body: req.GetRequest(), Timeout: timeout, Stale: stale,
+		Graph: req.GetGraph(), Method: method, Body: req.GetRequest(), Timeout: timeout, Stale: stale, Took: &took,
 	}, chunks{stream})
+	stream.SetTrailer(costTrailer(&took))
 	if err != nil {
 		return wire.GRPCError(err)
 	}
-	return stream.Send(&pb.FetchResponse{Code: uint32(code)})
+	return stream.Send(&pb.FetchResponse{Code: uint32(code), Cost: summary.CostProto(&took)})
 }
 
 // timeoutOf converts a timeout; an absent one is 0.

@@ -47,7 +47,7 @@ func (s *graphService) Traverse(req *pb.TraverseRequest, stream grpc.ServerStrea
 	if err != nil {
 		return wire.GRPCError(err)
 	}
-	defer res.Close()
+	defer end(stream, res)
 	if err := stream.Send(&pb.TraverseResponse{Part: &pb.TraverseResponse_Header{Header: &pb.TraverseHeader{Fields: res.Columns}}}); err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (s *graphService) ShortestPath(req *pb.ShortestPathRequest, stream grpc.Ser
 	if err != nil {
 		return wire.GRPCError(err)
 	}
-	defer res.Close()
+	defer end(stream, res)
 	if err := eachPart(res, func(b *graph.Batch, from, to int) *pb.PathResponse {
 		out := &pb.PathBatch{}
 		for i := from; i < to; i++ {
@@ -108,7 +108,11 @@ func (s *graphService) Subgraph(req *pb.SubgraphRequest, stream grpc.ServerStrea
 	if err != nil {
 		return wire.GRPCError(err)
 	}
-	defer res.Close()
+	defer end(stream, res)
+	layer := func(m *pb.SubgraphLayer, size int) error {
+		res.Sent(size)
+		return stream.Send(m)
+	}
 	for {
 		b, err := res.Next()
 		if err != nil {
@@ -124,7 +128,7 @@ func (s *graphService) Subgraph(req *pb.SubgraphRequest, stream grpc.ServerStrea
 			for to < b.N && b.Cols[0].Value(to).Int() == step {
 				to++
 			}
-			if err := sendHalves(b, from, to, layerProto, stream.Send); err != nil {
+			if err := sendHalves(b, from, to, layerProto, layer); err != nil {
 				return err
 			}
 			from = to
@@ -159,7 +163,7 @@ func (s *graphService) GetVertices(req *pb.GetVerticesRequest, stream grpc.Serve
 	if err != nil {
 		return wire.GRPCError(err)
 	}
-	defer res.Close()
+	defer end(stream, res)
 	return eachPart(res, func(b *graph.Batch, from, to int) *pb.VertexBatch {
 		out := &pb.VertexBatch{}
 		for i := from; i < to; i++ {
@@ -212,7 +216,7 @@ func (s *graphService) GetEdges(req *pb.GetEdgesRequest, stream grpc.ServerStrea
 	if err != nil {
 		return wire.GRPCError(err)
 	}
-	defer res.Close()
+	defer end(stream, res)
 	return eachPart(res, func(b *graph.Batch, from, to int) *pb.EdgeBatch {
 		out := &pb.EdgeBatch{}
 		for i := from; i < to; i++ {
@@ -262,14 +266,18 @@ func eachPart[M proto.Message](res *query.Result, part func(b *graph.Batch, from
 			return nil
 		}
 		res.Sending()
-		if err := sendHalves(b, 0, b.N, part, send); err != nil {
+		counted := func(m M, size int) error {
+			res.Sent(size)
+			return send(m)
+		}
+		if err := sendHalves(b, 0, b.N, part, counted); err != nil {
 			return err
 		}
 	}
 }
 
 // sendHalves sends rows in messages of about rowBytes. A row that exceeds a message is an error.
-func sendHalves[M proto.Message](b *graph.Batch, from, to int, part func(b *graph.Batch, from, to int) M, send func(M) error) error {
+func sendHalves[M proto.Message](b *graph.Batch, from, to int, part func(b *graph.Batch, from, to int) M, send func(m M, size int) error) error {
 	m := part(b, from, to)
 	size := proto.Size(m)
 	if size > rowBytes && to-from > 1 {
@@ -282,11 +290,11 @@ func sendHalves[M proto.Message](b *graph.Batch, from, to int, part func(b *grap
 	if size > maxMessage {
 		return wire.GRPCError(graph.BudgetError("a row of %d bytes is larger than the maximum gRPC message, %d bytes; HTTP has no such limit", size, maxMessage))
 	}
-	return send(m)
+	return send(m, size)
 }
 
 func traverseSummary(s query.Summary) *pb.TraverseSummary {
-	out := &pb.TraverseSummary{Rows: uint64(s.Rows), Truncated: s.Truncated, TruncatedReason: s.Reason, Notifications: summary.NotificationsProto(s.Notifications)}
+	out := &pb.TraverseSummary{Rows: uint64(s.Rows), Truncated: s.Truncated, TruncatedReason: s.Reason, Notifications: summary.NotificationsProto(s.Notifications), Cost: summary.CostProto(&s.Cost)}
 	for i, h := range s.Hops {
 		out.Hops = append(out.Hops, &pb.HopCount{Hop: uint32(i + 1), Sources: uint64(h.Sources), Edges: uint64(h.Edges)})
 	}

@@ -35,15 +35,17 @@ func (s *arrowSink) Write(rec arrow.RecordBatch) error {
 }
 
 // openArrow begins an answer of a media type: an Arrow stream, or a Parquet file with a row group for each record batch.
-func openArrow(w http.ResponseWriter, media string, status int, schema *arrow.Schema, sending func()) (arrowstream.Sink, error) {
+func openArrow(w http.ResponseWriter, media string, status int, schema *arrow.Schema, sending func(), sent func(bytes int)) (arrowstream.Sink, error) {
 	w.Header().Set("Content-Type", media)
+	announceCost(w)
 	w.WriteHeader(status)
 	flush := http.NewResponseController(w).Flush
+	out := countingWriter{w, sent}
 	if media == mediaParquet {
-		file, err := arrowstream.OpenParquet(w, schema)
+		file, err := arrowstream.OpenParquet(out, schema)
 		return &arrowSink{file, sending, flush}, err
 	}
-	return &arrowSink{ipc.NewWriter(w, ipc.WithSchema(schema)), sending, flush}, nil
+	return &arrowSink{ipc.NewWriter(out, ipc.WithSchema(schema)), sending, flush}, nil
 }
 
 // writeArrow answers with an Arrow stream or a Parquet file. An error before the first record batch gets its HTTP status. A later one
@@ -52,7 +54,7 @@ func writeArrow(w http.ResponseWriter, res *query.Result, f format, status int, 
 	sent := false
 	out := arrowstream.New(res.Columns, func(schema *arrow.Schema) (arrowstream.Sink, error) {
 		sent = true
-		return openArrow(w, f.media, status, schema, res.Sending)
+		return openArrow(w, f.media, status, schema, res.Sending, res.Sent)
 	}, res.HoldBytes)
 	switch err := out.Copy(res); {
 	case errors.Is(err, arrowstream.ErrGone):
@@ -63,5 +65,6 @@ func writeArrow(w http.ResponseWriter, res *query.Result, f format, status int, 
 		f.fail(w, err)
 		return
 	}
+	tellCost(w, res)
 	w.Header().Set(http.TrailerPrefix+summaryTrailer, summary.Text(res.Summary(), tail))
 }

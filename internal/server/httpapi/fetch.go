@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hopgate/hopgate/internal/cost"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/fetch"
@@ -45,11 +46,13 @@ func (h *Handler) fetch(w http.ResponseWriter, r *http.Request, method string) {
 		out.status = true
 		req.Items = &fetchTable{out: out, media: media}
 	}
+	req.Took = &out.took
 	code, err := h.e.Fetch(r.Context(), req, out)
 	if err != nil {
 		out.fail(body, err, start)
 		return
 	}
+	w.Header().Set(costHeader, out.took.String())
 	out.finish(code, nil)
 }
 
@@ -94,6 +97,7 @@ type fetchWriter struct {
 	status bool // the HTTP status repeats the code
 	buf    []byte
 	sent   bool
+	took   cost.Told
 }
 
 const mediaFetch = "application/json; charset=utf-8"
@@ -106,6 +110,7 @@ func (f *fetchWriter) Write(p []byte) (int, error) {
 	if !f.sent {
 		f.sent = true
 		f.w.Header().Set("Content-Type", mediaFetch)
+		announceCost(f.w)
 		f.w.WriteHeader(http.StatusOK)
 		if _, err := f.w.Write(f.buf); err != nil {
 			return 0, err

@@ -32,6 +32,7 @@ type fetchTable struct {
 	columns [][]graph.Value
 	rows    int
 	size    int // of names and values, without their cells
+	sent    int // bytes
 }
 
 func (t *fetchTable) Begin() { *t = fetchTable{out: t.out, media: t.media, at: map[string]int{}} }
@@ -84,16 +85,16 @@ func (t *fetchTable) fill(i int) {
 	}
 }
 
-func (t *fetchTable) Send(hold func(bytes int) error) (began bool, err error) {
+func (t *fetchTable) Send(hold func(bytes int) error) (sent int, began bool, err error) {
 	w := t.out.w
 	table := arrowstream.New(t.names, func(schema *arrow.Schema) (arrowstream.Sink, error) {
 		t.out.sent = true
-		return openArrow(w, t.media, http.StatusOK, schema, func() {})
+		return openArrow(w, t.media, http.StatusOK, schema, func() {}, func(bytes int) { t.sent += bytes })
 	}, func(bytes int) error { return hold(t.Held() + bytes) })
 	if err = t.encode(table); errors.Is(err, arrowstream.ErrGone) {
 		err = graph.DeadlineError(err)
 	}
-	return t.out.sent, err
+	return t.sent, t.out.sent, err
 }
 
 func (t *fetchTable) encode(to *arrowstream.Writer) error {

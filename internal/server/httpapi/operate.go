@@ -112,6 +112,11 @@ type slowJSON struct {
 	Start       time.Time       `json:"start"`
 	ElapsedMs   float64         `json:"elapsedMs"`
 	Rows        int64           `json:"rows"`
+	Visits      int64           `json:"visits"`
+	Bytes       int64           `json:"bytes"`
+	CPUMs       float64         `json:"cpuMs"`
+	QueueMs     float64         `json:"queueMs"`
+	Estimate    *float64        `json:"estimate,omitempty"`
 	Error       string          `json:"error,omitempty"`
 	Plan        json.RawMessage `json:"plan,omitempty"`
 }
@@ -129,6 +134,10 @@ func (h *Handler) slowLog(w http.ResponseWriter, r *http.Request) {
 			break
 		}
 		s := slowJSON{Graph: q.Graph, Statement: q.Statement, Fingerprint: q.Fingerprint, Start: q.Start, ElapsedMs: milliseconds(q.Elapsed), Rows: q.Rows}
+		s.Visits, s.Bytes, s.CPUMs, s.QueueMs = q.Took.Visits, q.Took.Bytes, milliseconds(q.Took.CPU), milliseconds(q.Took.Queue)
+		if q.Took.Estimate >= 0 {
+			s.Estimate = &q.Took.Estimate
+		}
 		if q.Err != nil {
 			s.Error = q.Err.Error()
 		}

@@ -271,9 +271,11 @@ func writeEnvelope(w http.ResponseWriter, res *query.Result, f format, status in
 			}
 			if !sent {
 				w.Header().Set("Content-Type", f.media)
+				announceCost(w)
 				w.WriteHeader(status)
 				sent = true
 			}
+			res.Sent(len(buf))
 			res.Sending()
 			if _, err := w.Write(buf); err != nil {
 				return
@@ -287,13 +289,18 @@ func writeEnvelope(w http.ResponseWriter, res *query.Result, f format, status in
 		buf = tail(append(buf, ','))
 	}
 	buf = append(buf, '}', '\n')
+	res.Sent(len(buf))
 	res.Sending()
 	if !sent {
 		w.Header().Set("Content-Type", f.media)
 		w.Header().Set("Content-Length", strconv.Itoa(len(buf)))
+		tellCost(w, res)
 		w.WriteHeader(status)
 	}
 	_, _ = w.Write(buf)
+	if sent {
+		tellCost(w, res)
+	}
 }
 
 // writeLines answers with one JSON value per line and flushes each batch. An error before the first batch gets its HTTP status; a later one
@@ -305,6 +312,7 @@ func writeLines(w http.ResponseWriter, res *query.Result, f format, status int, 
 		return
 	}
 	w.Header().Set("Content-Type", f.media)
+	announceCost(w)
 	w.WriteHeader(status)
 	c := http.NewResponseController(w)
 	buf := append(make([]byte, 0, 4096), `{"fields":`...)
@@ -317,12 +325,14 @@ func writeLines(w http.ResponseWriter, res *query.Result, f format, status int, 
 			if len(buf) < flushBytes {
 				continue
 			}
+			res.Sent(len(buf))
 			res.Sending()
 			if _, err := w.Write(buf); err != nil {
 				return
 			}
 			buf = buf[:0]
 		}
+		res.Sent(len(buf))
 		res.Sending()
 		if _, err := w.Write(buf); err != nil || c.Flush() != nil {
 			return
@@ -340,8 +350,11 @@ func writeLines(w http.ResponseWriter, res *query.Result, f format, status int, 
 			buf = tail(append(buf, ','))
 		}
 	}
+	buf = append(buf, '}', '\n')
+	res.Sent(len(buf))
 	res.Sending()
-	_, _ = w.Write(append(buf, '}', '\n'))
+	_, _ = w.Write(buf)
+	tellCost(w, res)
 }
 
 func appendNames(dst []byte, names []string) []byte {

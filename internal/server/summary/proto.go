@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/cost"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/explain"
@@ -17,9 +18,21 @@ func Proto(s query.Summary) *pb.QuerySummary {
 	out := &pb.QuerySummary{
 		Counters: CountersProto(s.Counters, s.Schema), Type: s.Type,
 		Plan: PlanProto(s.Plan), Truncated: s.Truncated, Notifications: NotificationsProto(s.Notifications),
+		Cost: CostProto(&s.Cost),
 	}
 	if s.Truncated {
 		out.TruncatedReason = "max_rows"
+	}
+	return out
+}
+
+// CostProto converts a cost.
+func CostProto(t *cost.Told) *pb.Cost {
+	out := &pb.Cost{
+		Visits: uint64(t.Visits), Rows: uint64(t.Rows), Bytes: uint64(t.Bytes), Cpu: durationpb.New(t.CPU), Queue: durationpb.New(t.Queue),
+	}
+	if t.Estimate >= 0 {
+		out.Estimate = &t.Estimate
 	}
 	return out
 }

@@ -2112,6 +2112,7 @@ type SlowQuery struct {
 	Plan      *PlanNode              `protobuf:"bytes,7,opt,name=plan,proto3" json:"plan,omitempty"`
 	// 16 hexadecimal digits, equal for statements that differ only in their values; "" for an entry of an older server's log.
 	Fingerprint   string `protobuf:"bytes,8,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
+	Cost          *Cost  `protobuf:"bytes,9,opt,name=cost,proto3" json:"cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2200,6 +2201,13 @@ func (x *SlowQuery) GetFingerprint() string {
 		return x.Fingerprint
 	}
 	return ""
+}
+
+func (x *SlowQuery) GetCost() *Cost {
+	if x != nil {
+		return x.Cost
+	}
+	return nil
 }
 
 // ProfileRequest selects a profile.
@@ -4025,7 +4033,7 @@ var File_hopgate_v1_admin_proto protoreflect.FileDescriptor
 const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"\x16hopgate/v1/admin.proto\x12\n" +
-	"hopgate.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16hopgate/v1/graph.proto\"\x10\n" +
+	"hopgate.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15hopgate/v1/cost.proto\x1a\x16hopgate/v1/graph.proto\"\x10\n" +
 	"\x0eMembersRequest\"?\n" +
 	"\x0fMembersResponse\x12,\n" +
 	"\amembers\x18\x01 \x03(\v2\x12.hopgate.v1.MemberR\amembers\"\xc8\x02\n" +
@@ -4184,7 +4192,7 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\x0eSlowLogRequest\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\rR\x05limit\"B\n" +
 	"\x0fSlowLogResponse\x12/\n" +
-	"\aqueries\x18\x01 \x03(\v2\x15.hopgate.v1.SlowQueryR\aqueries\"\x9c\x02\n" +
+	"\aqueries\x18\x01 \x03(\v2\x15.hopgate.v1.SlowQueryR\aqueries\"\xc2\x02\n" +
 	"\tSlowQuery\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x1c\n" +
 	"\tstatement\x18\x02 \x01(\tR\tstatement\x120\n" +
@@ -4193,7 +4201,8 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\x04rows\x18\x05 \x01(\x04R\x04rows\x12\x14\n" +
 	"\x05error\x18\x06 \x01(\tR\x05error\x12(\n" +
 	"\x04plan\x18\a \x01(\v2\x14.hopgate.v1.PlanNodeR\x04plan\x12 \n" +
-	"\vfingerprint\x18\b \x01(\tR\vfingerprint\"\xbd\x01\n" +
+	"\vfingerprint\x18\b \x01(\tR\vfingerprint\x12$\n" +
+	"\x04cost\x18\t \x01(\v2\x10.hopgate.v1.CostR\x04cost\"\xbd\x01\n" +
 	"\x0eProfileRequest\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x125\n" +
 	"\bduration\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\bduration\x12.\n" +
@@ -4420,6 +4429,7 @@ var file_hopgate_v1_admin_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil),  // 61: google.protobuf.Timestamp
 	(*durationpb.Duration)(nil),    // 62: google.protobuf.Duration
 	(*PlanNode)(nil),               // 63: hopgate.v1.PlanNode
+	(*Cost)(nil),                   // 64: hopgate.v1.Cost
 }
 var file_hopgate_v1_admin_proto_depIdxs = []int32{
 	2,  // 0: hopgate.v1.MembersResponse.members:type_name -> hopgate.v1.Member
@@ -4444,76 +4454,77 @@ var file_hopgate_v1_admin_proto_depIdxs = []int32{
 	61, // 19: hopgate.v1.SlowQuery.start:type_name -> google.protobuf.Timestamp
 	62, // 20: hopgate.v1.SlowQuery.elapsed:type_name -> google.protobuf.Duration
 	63, // 21: hopgate.v1.SlowQuery.plan:type_name -> hopgate.v1.PlanNode
-	62, // 22: hopgate.v1.ProfileRequest.duration:type_name -> google.protobuf.Duration
-	61, // 23: hopgate.v1.ProfileRequest.from:type_name -> google.protobuf.Timestamp
-	61, // 24: hopgate.v1.ProfileRequest.until:type_name -> google.protobuf.Timestamp
-	37, // 25: hopgate.v1.KeptProfilesResponse.profiles:type_name -> hopgate.v1.KeptProfile
-	61, // 26: hopgate.v1.KeptProfile.time:type_name -> google.protobuf.Timestamp
-	62, // 27: hopgate.v1.TopRequest.interval:type_name -> google.protobuf.Duration
-	61, // 28: hopgate.v1.TopResponse.end:type_name -> google.protobuf.Timestamp
-	62, // 29: hopgate.v1.TopResponse.interval:type_name -> google.protobuf.Duration
-	41, // 30: hopgate.v1.TopResponse.operations:type_name -> hopgate.v1.Operation
-	2,  // 31: hopgate.v1.TopResponse.members:type_name -> hopgate.v1.Member
-	62, // 32: hopgate.v1.Operation.mean:type_name -> google.protobuf.Duration
-	62, // 33: hopgate.v1.Operation.p99:type_name -> google.protobuf.Duration
-	62, // 34: hopgate.v1.TraceRequest.min:type_name -> google.protobuf.Duration
-	61, // 35: hopgate.v1.TraceResponse.start:type_name -> google.protobuf.Timestamp
-	62, // 36: hopgate.v1.TraceResponse.elapsed:type_name -> google.protobuf.Duration
-	44, // 37: hopgate.v1.TraceResponse.stages:type_name -> hopgate.v1.Stage
-	62, // 38: hopgate.v1.Stage.time:type_name -> google.protobuf.Duration
-	44, // 39: hopgate.v1.Stage.stages:type_name -> hopgate.v1.Stage
-	51, // 40: hopgate.v1.CheckResponse.progress:type_name -> hopgate.v1.CheckProgress
-	52, // 41: hopgate.v1.CheckResponse.report:type_name -> hopgate.v1.CheckReport
-	53, // 42: hopgate.v1.CheckReport.findings:type_name -> hopgate.v1.CheckFinding
-	55, // 43: hopgate.v1.BackupRequest.begin:type_name -> hopgate.v1.BackupBegin
-	56, // 44: hopgate.v1.BackupRequest.want:type_name -> hopgate.v1.BackupWant
-	58, // 45: hopgate.v1.BackupResponse.files:type_name -> hopgate.v1.BackupFiles
-	60, // 46: hopgate.v1.BackupResponse.chunk:type_name -> hopgate.v1.BackupChunk
-	59, // 47: hopgate.v1.BackupFiles.files:type_name -> hopgate.v1.BackupFile
-	61, // 48: hopgate.v1.BackupFiles.taken:type_name -> google.protobuf.Timestamp
-	13, // 49: hopgate.v1.AdminService.Schema:input_type -> hopgate.v1.SchemaRequest
-	19, // 50: hopgate.v1.AdminService.Stats:input_type -> hopgate.v1.StatsRequest
-	26, // 51: hopgate.v1.AdminService.RunningQueries:input_type -> hopgate.v1.RunningQueriesRequest
-	29, // 52: hopgate.v1.AdminService.KillQuery:input_type -> hopgate.v1.KillQueryRequest
-	31, // 53: hopgate.v1.AdminService.SlowLog:input_type -> hopgate.v1.SlowLogRequest
-	34, // 54: hopgate.v1.AdminService.Profile:input_type -> hopgate.v1.ProfileRequest
-	35, // 55: hopgate.v1.AdminService.KeptProfiles:input_type -> hopgate.v1.KeptProfilesRequest
-	49, // 56: hopgate.v1.AdminService.Check:input_type -> hopgate.v1.CheckRequest
-	54, // 57: hopgate.v1.AdminService.Backup:input_type -> hopgate.v1.BackupRequest
-	39, // 58: hopgate.v1.AdminService.Top:input_type -> hopgate.v1.TopRequest
-	42, // 59: hopgate.v1.AdminService.Trace:input_type -> hopgate.v1.TraceRequest
-	45, // 60: hopgate.v1.AdminService.DebugInfo:input_type -> hopgate.v1.DebugInfoRequest
-	47, // 61: hopgate.v1.AdminService.Version:input_type -> hopgate.v1.VersionRequest
-	0,  // 62: hopgate.v1.AdminService.Members:input_type -> hopgate.v1.MembersRequest
-	3,  // 63: hopgate.v1.AdminService.ReplaceMember:input_type -> hopgate.v1.ReplaceMemberRequest
-	5,  // 64: hopgate.v1.AdminService.MoveReplica:input_type -> hopgate.v1.MoveReplicaRequest
-	7,  // 65: hopgate.v1.AdminService.TransferLead:input_type -> hopgate.v1.TransferLeadRequest
-	9,  // 66: hopgate.v1.AdminService.AddMember:input_type -> hopgate.v1.AddMemberRequest
-	11, // 67: hopgate.v1.AdminService.RemoveMember:input_type -> hopgate.v1.RemoveMemberRequest
-	14, // 68: hopgate.v1.AdminService.Schema:output_type -> hopgate.v1.SchemaResponse
-	20, // 69: hopgate.v1.AdminService.Stats:output_type -> hopgate.v1.StatsResponse
-	27, // 70: hopgate.v1.AdminService.RunningQueries:output_type -> hopgate.v1.RunningQueriesResponse
-	30, // 71: hopgate.v1.AdminService.KillQuery:output_type -> hopgate.v1.KillQueryResponse
-	32, // 72: hopgate.v1.AdminService.SlowLog:output_type -> hopgate.v1.SlowLogResponse
-	38, // 73: hopgate.v1.AdminService.Profile:output_type -> hopgate.v1.ProfileResponse
-	36, // 74: hopgate.v1.AdminService.KeptProfiles:output_type -> hopgate.v1.KeptProfilesResponse
-	50, // 75: hopgate.v1.AdminService.Check:output_type -> hopgate.v1.CheckResponse
-	57, // 76: hopgate.v1.AdminService.Backup:output_type -> hopgate.v1.BackupResponse
-	40, // 77: hopgate.v1.AdminService.Top:output_type -> hopgate.v1.TopResponse
-	43, // 78: hopgate.v1.AdminService.Trace:output_type -> hopgate.v1.TraceResponse
-	46, // 79: hopgate.v1.AdminService.DebugInfo:output_type -> hopgate.v1.DebugInfoResponse
-	48, // 80: hopgate.v1.AdminService.Version:output_type -> hopgate.v1.VersionResponse
-	1,  // 81: hopgate.v1.AdminService.Members:output_type -> hopgate.v1.MembersResponse
-	4,  // 82: hopgate.v1.AdminService.ReplaceMember:output_type -> hopgate.v1.ReplaceMemberResponse
-	6,  // 83: hopgate.v1.AdminService.MoveReplica:output_type -> hopgate.v1.MoveReplicaResponse
-	8,  // 84: hopgate.v1.AdminService.TransferLead:output_type -> hopgate.v1.TransferLeadResponse
-	10, // 85: hopgate.v1.AdminService.AddMember:output_type -> hopgate.v1.AddMemberResponse
-	12, // 86: hopgate.v1.AdminService.RemoveMember:output_type -> hopgate.v1.RemoveMemberResponse
-	68, // [68:87] is the sub-list for method output_type
-	49, // [49:68] is the sub-list for method input_type
-	49, // [49:49] is the sub-list for extension type_name
-	49, // [49:49] is the sub-list for extension extendee
-	0,  // [0:49] is the sub-list for field type_name
+	64, // 22: hopgate.v1.SlowQuery.cost:type_name -> hopgate.v1.Cost
+	62, // 23: hopgate.v1.ProfileRequest.duration:type_name -> google.protobuf.Duration
+	61, // 24: hopgate.v1.ProfileRequest.from:type_name -> google.protobuf.Timestamp
+	61, // 25: hopgate.v1.ProfileRequest.until:type_name -> google.protobuf.Timestamp
+	37, // 26: hopgate.v1.KeptProfilesResponse.profiles:type_name -> hopgate.v1.KeptProfile
+	61, // 27: hopgate.v1.KeptProfile.time:type_name -> google.protobuf.Timestamp
+	62, // 28: hopgate.v1.TopRequest.interval:type_name -> google.protobuf.Duration
+	61, // 29: hopgate.v1.TopResponse.end:type_name -> google.protobuf.Timestamp
+	62, // 30: hopgate.v1.TopResponse.interval:type_name -> google.protobuf.Duration
+	41, // 31: hopgate.v1.TopResponse.operations:type_name -> hopgate.v1.Operation
+	2,  // 32: hopgate.v1.TopResponse.members:type_name -> hopgate.v1.Member
+	62, // 33: hopgate.v1.Operation.mean:type_name -> google.protobuf.Duration
+	62, // 34: hopgate.v1.Operation.p99:type_name -> google.protobuf.Duration
+	62, // 35: hopgate.v1.TraceRequest.min:type_name -> google.protobuf.Duration
+	61, // 36: hopgate.v1.TraceResponse.start:type_name -> google.protobuf.Timestamp
+	62, // 37: hopgate.v1.TraceResponse.elapsed:type_name -> google.protobuf.Duration
+	44, // 38: hopgate.v1.TraceResponse.stages:type_name -> hopgate.v1.Stage
+	62, // 39: hopgate.v1.Stage.time:type_name -> google.protobuf.Duration
+	44, // 40: hopgate.v1.Stage.stages:type_name -> hopgate.v1.Stage
+	51, // 41: hopgate.v1.CheckResponse.progress:type_name -> hopgate.v1.CheckProgress
+	52, // 42: hopgate.v1.CheckResponse.report:type_name -> hopgate.v1.CheckReport
+	53, // 43: hopgate.v1.CheckReport.findings:type_name -> hopgate.v1.CheckFinding
+	55, // 44: hopgate.v1.BackupRequest.begin:type_name -> hopgate.v1.BackupBegin
+	56, // 45: hopgate.v1.BackupRequest.want:type_name -> hopgate.v1.BackupWant
+	58, // 46: hopgate.v1.BackupResponse.files:type_name -> hopgate.v1.BackupFiles
+	60, // 47: hopgate.v1.BackupResponse.chunk:type_name -> hopgate.v1.BackupChunk
+	59, // 48: hopgate.v1.BackupFiles.files:type_name -> hopgate.v1.BackupFile
+	61, // 49: hopgate.v1.BackupFiles.taken:type_name -> google.protobuf.Timestamp
+	13, // 50: hopgate.v1.AdminService.Schema:input_type -> hopgate.v1.SchemaRequest
+	19, // 51: hopgate.v1.AdminService.Stats:input_type -> hopgate.v1.StatsRequest
+	26, // 52: hopgate.v1.AdminService.RunningQueries:input_type -> hopgate.v1.RunningQueriesRequest
+	29, // 53: hopgate.v1.AdminService.KillQuery:input_type -> hopgate.v1.KillQueryRequest
+	31, // 54: hopgate.v1.AdminService.SlowLog:input_type -> hopgate.v1.SlowLogRequest
+	34, // 55: hopgate.v1.AdminService.Profile:input_type -> hopgate.v1.ProfileRequest
+	35, // 56: hopgate.v1.AdminService.KeptProfiles:input_type -> hopgate.v1.KeptProfilesRequest
+	49, // 57: hopgate.v1.AdminService.Check:input_type -> hopgate.v1.CheckRequest
+	54, // 58: hopgate.v1.AdminService.Backup:input_type -> hopgate.v1.BackupRequest
+	39, // 59: hopgate.v1.AdminService.Top:input_type -> hopgate.v1.TopRequest
+	42, // 60: hopgate.v1.AdminService.Trace:input_type -> hopgate.v1.TraceRequest
+	45, // 61: hopgate.v1.AdminService.DebugInfo:input_type -> hopgate.v1.DebugInfoRequest
+	47, // 62: hopgate.v1.AdminService.Version:input_type -> hopgate.v1.VersionRequest
+	0,  // 63: hopgate.v1.AdminService.Members:input_type -> hopgate.v1.MembersRequest
+	3,  // 64: hopgate.v1.AdminService.ReplaceMember:input_type -> hopgate.v1.ReplaceMemberRequest
+	5,  // 65: hopgate.v1.AdminService.MoveReplica:input_type -> hopgate.v1.MoveReplicaRequest
+	7,  // 66: hopgate.v1.AdminService.TransferLead:input_type -> hopgate.v1.TransferLeadRequest
+	9,  // 67: hopgate.v1.AdminService.AddMember:input_type -> hopgate.v1.AddMemberRequest
+	11, // 68: hopgate.v1.AdminService.RemoveMember:input_type -> hopgate.v1.RemoveMemberRequest
+	14, // 69: hopgate.v1.AdminService.Schema:output_type -> hopgate.v1.SchemaResponse
+	20, // 70: hopgate.v1.AdminService.Stats:output_type -> hopgate.v1.StatsResponse
+	27, // 71: hopgate.v1.AdminService.RunningQueries:output_type -> hopgate.v1.RunningQueriesResponse
+	30, // 72: hopgate.v1.AdminService.KillQuery:output_type -> hopgate.v1.KillQueryResponse
+	32, // 73: hopgate.v1.AdminService.SlowLog:output_type -> hopgate.v1.SlowLogResponse
+	38, // 74: hopgate.v1.AdminService.Profile:output_type -> hopgate.v1.ProfileResponse
+	36, // 75: hopgate.v1.AdminService.KeptProfiles:output_type -> hopgate.v1.KeptProfilesResponse
+	50, // 76: hopgate.v1.AdminService.Check:output_type -> hopgate.v1.CheckResponse
+	57, // 77: hopgate.v1.AdminService.Backup:output_type -> hopgate.v1.BackupResponse
+	40, // 78: hopgate.v1.AdminService.Top:output_type -> hopgate.v1.TopResponse
+	43, // 79: hopgate.v1.AdminService.Trace:output_type -> hopgate.v1.TraceResponse
+	46, // 80: hopgate.v1.AdminService.DebugInfo:output_type -> hopgate.v1.DebugInfoResponse
+	48, // 81: hopgate.v1.AdminService.Version:output_type -> hopgate.v1.VersionResponse
+	1,  // 82: hopgate.v1.AdminService.Members:output_type -> hopgate.v1.MembersResponse
+	4,  // 83: hopgate.v1.AdminService.ReplaceMember:output_type -> hopgate.v1.ReplaceMemberResponse
+	6,  // 84: hopgate.v1.AdminService.MoveReplica:output_type -> hopgate.v1.MoveReplicaResponse
+	8,  // 85: hopgate.v1.AdminService.TransferLead:output_type -> hopgate.v1.TransferLeadResponse
+	10, // 86: hopgate.v1.AdminService.AddMember:output_type -> hopgate.v1.AddMemberResponse
+	12, // 87: hopgate.v1.AdminService.RemoveMember:output_type -> hopgate.v1.RemoveMemberResponse
+	69, // [69:88] is the sub-list for method output_type
+	50, // [50:69] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_v1_admin_proto_init() }
@@ -4521,6 +4532,7 @@ func file_hopgate_v1_admin_proto_init() {
 	if File_hopgate_v1_admin_proto != nil {
 		return
 	}
+	file_hopgate_v1_cost_proto_init()
 	file_hopgate_v1_graph_proto_init()
 	file_hopgate_v1_admin_proto_msgTypes[2].OneofWrappers = []any{}
 	file_hopgate_v1_admin_proto_msgTypes[50].OneofWrappers = []any{

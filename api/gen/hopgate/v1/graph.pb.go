@@ -472,6 +472,7 @@ type QuerySummary struct {
 	// What the statement does, also if it is only explained: r (reads), w (writes and returns no columns), rw (writes) or
 	// s (a command).
 	Type          string `protobuf:"bytes,6,opt,name=type,proto3" json:"type,omitempty"`
+	Cost          *Cost  `protobuf:"bytes,7,opt,name=cost,proto3" json:"cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -546,6 +547,13 @@ func (x *QuerySummary) GetType() string {
 		return x.Type
 	}
 	return ""
+}
+
+func (x *QuerySummary) GetCost() *Cost {
+	if x != nil {
+		return x.Cost
+	}
+	return nil
 }
 
 // Counters count the changes of a statement.
@@ -973,7 +981,9 @@ type FetchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Chunk []byte                 `protobuf:"bytes,1,opt,name=chunk,proto3" json:"chunk,omitempty"`
 	// The code of the response, 200 for success, only in the last response.
-	Code          uint32 `protobuf:"varint,2,opt,name=code,proto3" json:"code,omitempty"`
+	Code uint32 `protobuf:"varint,2,opt,name=code,proto3" json:"code,omitempty"`
+	// Only in the last response.
+	Cost          *Cost `protobuf:"bytes,3,opt,name=cost,proto3" json:"cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1020,6 +1030,13 @@ func (x *FetchResponse) GetCode() uint32 {
 		return x.Code
 	}
 	return 0
+}
+
+func (x *FetchResponse) GetCost() *Cost {
+	if x != nil {
+		return x.Cost
+	}
+	return nil
 }
 
 // TransactRequest is one step of an explicit transaction.
@@ -1595,7 +1612,7 @@ var File_hopgate_v1_graph_proto protoreflect.FileDescriptor
 const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\n" +
 	"\x16hopgate/v1/graph.proto\x12\n" +
-	"hopgate.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1dhopgate/v1/notification.proto\x1a\x19hopgate/v1/traverse.proto\x1a\x16hopgate/v1/value.proto\"p\n" +
+	"hopgate.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x15hopgate/v1/cost.proto\x1a\x1dhopgate/v1/notification.proto\x1a\x19hopgate/v1/traverse.proto\x1a\x16hopgate/v1/value.proto\"p\n" +
 	"\fAgentRequest\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\fR\amessage\x12\x14\n" +
 	"\x05graph\x18\x02 \x01(\tR\x05graph\x12\x18\n" +
@@ -1627,14 +1644,15 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\asummary\x18\x03 \x01(\v2\x18.hopgate.v1.QuerySummaryH\x00R\asummaryB\x06\n" +
 	"\x04part\"%\n" +
 	"\vQueryHeader\x12\x16\n" +
-	"\x06fields\x18\x01 \x03(\tR\x06fields\"\x87\x02\n" +
+	"\x06fields\x18\x01 \x03(\tR\x06fields\"\xad\x02\n" +
 	"\fQuerySummary\x120\n" +
 	"\bcounters\x18\x01 \x01(\v2\x14.hopgate.v1.CountersR\bcounters\x12(\n" +
 	"\x04plan\x18\x02 \x01(\v2\x14.hopgate.v1.PlanNodeR\x04plan\x12\x1c\n" +
 	"\ttruncated\x18\x03 \x01(\bR\ttruncated\x12)\n" +
 	"\x10truncated_reason\x18\x04 \x01(\tR\x0ftruncatedReason\x12>\n" +
 	"\rnotifications\x18\x05 \x03(\v2\x18.hopgate.v1.NotificationR\rnotifications\x12\x12\n" +
-	"\x04type\x18\x06 \x01(\tR\x04type\"\x86\x04\n" +
+	"\x04type\x18\x06 \x01(\tR\x04type\x12$\n" +
+	"\x04cost\x18\a \x01(\v2\x10.hopgate.v1.CostR\x04cost\"\x86\x04\n" +
 	"\bCounters\x12)\n" +
 	"\x10contains_updates\x18\x01 \x01(\bR\x0fcontainsUpdates\x12#\n" +
 	"\rnodes_created\x18\x02 \x01(\x04R\fnodesCreated\x12#\n" +
@@ -1688,10 +1706,11 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\x06method\x18\x02 \x01(\tR\x06method\x12\x18\n" +
 	"\arequest\x18\x03 \x01(\fR\arequest\x123\n" +
 	"\atimeout\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\atimeout\x12>\n" +
-	"\rmax_staleness\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\fmaxStaleness\"9\n" +
+	"\rmax_staleness\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\fmaxStaleness\"_\n" +
 	"\rFetchResponse\x12\x14\n" +
 	"\x05chunk\x18\x01 \x01(\fR\x05chunk\x12\x12\n" +
-	"\x04code\x18\x02 \x01(\rR\x04code\"\xeb\x01\n" +
+	"\x04code\x18\x02 \x01(\rR\x04code\x12$\n" +
+	"\x04cost\x18\x03 \x01(\v2\x10.hopgate.v1.CostR\x04cost\"\xeb\x01\n" +
 	"\x0fTransactRequest\x121\n" +
 	"\x05begin\x18\x01 \x01(\v2\x19.hopgate.v1.TransactBeginH\x00R\x05begin\x12+\n" +
 	"\x03run\x18\x02 \x01(\v2\x17.hopgate.v1.TransactRunH\x00R\x03run\x124\n" +
@@ -1783,17 +1802,18 @@ var file_hopgate_v1_graph_proto_goTypes = []any{
 	(*durationpb.Duration)(nil), // 22: google.protobuf.Duration
 	(*RowBatch)(nil),            // 23: hopgate.v1.RowBatch
 	(*Notification)(nil),        // 24: hopgate.v1.Notification
-	(*Value)(nil),               // 25: hopgate.v1.Value
-	(*TraverseRequest)(nil),     // 26: hopgate.v1.TraverseRequest
-	(*ShortestPathRequest)(nil), // 27: hopgate.v1.ShortestPathRequest
-	(*SubgraphRequest)(nil),     // 28: hopgate.v1.SubgraphRequest
-	(*GetVerticesRequest)(nil),  // 29: hopgate.v1.GetVerticesRequest
-	(*GetEdgesRequest)(nil),     // 30: hopgate.v1.GetEdgesRequest
-	(*TraverseResponse)(nil),    // 31: hopgate.v1.TraverseResponse
-	(*PathResponse)(nil),        // 32: hopgate.v1.PathResponse
-	(*SubgraphLayer)(nil),       // 33: hopgate.v1.SubgraphLayer
-	(*VertexBatch)(nil),         // 34: hopgate.v1.VertexBatch
-	(*EdgeBatch)(nil),           // 35: hopgate.v1.EdgeBatch
+	(*Cost)(nil),                // 25: hopgate.v1.Cost
+	(*Value)(nil),               // 26: hopgate.v1.Value
+	(*TraverseRequest)(nil),     // 27: hopgate.v1.TraverseRequest
+	(*ShortestPathRequest)(nil), // 28: hopgate.v1.ShortestPathRequest
+	(*SubgraphRequest)(nil),     // 29: hopgate.v1.SubgraphRequest
+	(*GetVerticesRequest)(nil),  // 30: hopgate.v1.GetVerticesRequest
+	(*GetEdgesRequest)(nil),     // 31: hopgate.v1.GetEdgesRequest
+	(*TraverseResponse)(nil),    // 32: hopgate.v1.TraverseResponse
+	(*PathResponse)(nil),        // 33: hopgate.v1.PathResponse
+	(*SubgraphLayer)(nil),       // 34: hopgate.v1.SubgraphLayer
+	(*VertexBatch)(nil),         // 35: hopgate.v1.VertexBatch
+	(*EdgeBatch)(nil),           // 36: hopgate.v1.EdgeBatch
 }
 var file_hopgate_v1_graph_proto_depIdxs = []int32{
 	20, // 0: hopgate.v1.QueryRequest.parameters:type_name -> hopgate.v1.QueryRequest.ParametersEntry
@@ -1806,49 +1826,51 @@ var file_hopgate_v1_graph_proto_depIdxs = []int32{
 	7,  // 7: hopgate.v1.QuerySummary.counters:type_name -> hopgate.v1.Counters
 	8,  // 8: hopgate.v1.QuerySummary.plan:type_name -> hopgate.v1.PlanNode
 	24, // 9: hopgate.v1.QuerySummary.notifications:type_name -> hopgate.v1.Notification
-	8,  // 10: hopgate.v1.PlanNode.children:type_name -> hopgate.v1.PlanNode
-	22, // 11: hopgate.v1.PlanNode.time:type_name -> google.protobuf.Duration
-	22, // 12: hopgate.v1.FetchRequest.timeout:type_name -> google.protobuf.Duration
-	22, // 13: hopgate.v1.FetchRequest.max_staleness:type_name -> google.protobuf.Duration
-	12, // 14: hopgate.v1.TransactRequest.begin:type_name -> hopgate.v1.TransactBegin
-	13, // 15: hopgate.v1.TransactRequest.run:type_name -> hopgate.v1.TransactRun
-	14, // 16: hopgate.v1.TransactRequest.commit:type_name -> hopgate.v1.TransactCommit
-	15, // 17: hopgate.v1.TransactRequest.rollback:type_name -> hopgate.v1.TransactRollback
-	0,  // 18: hopgate.v1.TransactBegin.access_mode:type_name -> hopgate.v1.AccessMode
-	22, // 19: hopgate.v1.TransactBegin.timeout:type_name -> google.protobuf.Duration
-	22, // 20: hopgate.v1.TransactBegin.max_staleness:type_name -> google.protobuf.Duration
-	21, // 21: hopgate.v1.TransactRun.parameters:type_name -> hopgate.v1.TransactRun.ParametersEntry
-	22, // 22: hopgate.v1.TransactRun.timeout:type_name -> google.protobuf.Duration
-	17, // 23: hopgate.v1.TransactResponse.begun:type_name -> hopgate.v1.TransactBegun
-	4,  // 24: hopgate.v1.TransactResponse.result:type_name -> hopgate.v1.QueryResponse
-	18, // 25: hopgate.v1.TransactResponse.committed:type_name -> hopgate.v1.TransactCommitted
-	19, // 26: hopgate.v1.TransactResponse.rolled_back:type_name -> hopgate.v1.TransactRolledBack
-	7,  // 27: hopgate.v1.TransactCommitted.counters:type_name -> hopgate.v1.Counters
-	25, // 28: hopgate.v1.QueryRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
-	25, // 29: hopgate.v1.TransactRun.ParametersEntry.value:type_name -> hopgate.v1.Value
-	3,  // 30: hopgate.v1.GraphService.Query:input_type -> hopgate.v1.QueryRequest
-	9,  // 31: hopgate.v1.GraphService.Fetch:input_type -> hopgate.v1.FetchRequest
-	26, // 32: hopgate.v1.GraphService.Traverse:input_type -> hopgate.v1.TraverseRequest
-	27, // 33: hopgate.v1.GraphService.ShortestPath:input_type -> hopgate.v1.ShortestPathRequest
-	28, // 34: hopgate.v1.GraphService.Subgraph:input_type -> hopgate.v1.SubgraphRequest
-	29, // 35: hopgate.v1.GraphService.GetVertices:input_type -> hopgate.v1.GetVerticesRequest
-	30, // 36: hopgate.v1.GraphService.GetEdges:input_type -> hopgate.v1.GetEdgesRequest
-	11, // 37: hopgate.v1.GraphService.Transact:input_type -> hopgate.v1.TransactRequest
-	1,  // 38: hopgate.v1.GraphService.Agent:input_type -> hopgate.v1.AgentRequest
-	4,  // 39: hopgate.v1.GraphService.Query:output_type -> hopgate.v1.QueryResponse
-	10, // 40: hopgate.v1.GraphService.Fetch:output_type -> hopgate.v1.FetchResponse
-	31, // 41: hopgate.v1.GraphService.Traverse:output_type -> hopgate.v1.TraverseResponse
-	32, // 42: hopgate.v1.GraphService.ShortestPath:output_type -> hopgate.v1.PathResponse
-	33, // 43: hopgate.v1.GraphService.Subgraph:output_type -> hopgate.v1.SubgraphLayer
-	34, // 44: hopgate.v1.GraphService.GetVertices:output_type -> hopgate.v1.VertexBatch
-	35, // 45: hopgate.v1.GraphService.GetEdges:output_type -> hopgate.v1.EdgeBatch
-	16, // 46: hopgate.v1.GraphService.Transact:output_type -> hopgate.v1.TransactResponse
-	2,  // 47: hopgate.v1.GraphService.Agent:output_type -> hopgate.v1.AgentResponse
-	39, // [39:48] is the sub-list for method output_type
-	30, // [30:39] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	25, // 10: hopgate.v1.QuerySummary.cost:type_name -> hopgate.v1.Cost
+	8,  // 11: hopgate.v1.PlanNode.children:type_name -> hopgate.v1.PlanNode
+	22, // 12: hopgate.v1.PlanNode.time:type_name -> google.protobuf.Duration
+	22, // 13: hopgate.v1.FetchRequest.timeout:type_name -> google.protobuf.Duration
+	22, // 14: hopgate.v1.FetchRequest.max_staleness:type_name -> google.protobuf.Duration
+	25, // 15: hopgate.v1.FetchResponse.cost:type_name -> hopgate.v1.Cost
+	12, // 16: hopgate.v1.TransactRequest.begin:type_name -> hopgate.v1.TransactBegin
+	13, // 17: hopgate.v1.TransactRequest.run:type_name -> hopgate.v1.TransactRun
+	14, // 18: hopgate.v1.TransactRequest.commit:type_name -> hopgate.v1.TransactCommit
+	15, // 19: hopgate.v1.TransactRequest.rollback:type_name -> hopgate.v1.TransactRollback
+	0,  // 20: hopgate.v1.TransactBegin.access_mode:type_name -> hopgate.v1.AccessMode
+	22, // 21: hopgate.v1.TransactBegin.timeout:type_name -> google.protobuf.Duration
+	22, // 22: hopgate.v1.TransactBegin.max_staleness:type_name -> google.protobuf.Duration
+	21, // 23: hopgate.v1.TransactRun.parameters:type_name -> hopgate.v1.TransactRun.ParametersEntry
+	22, // 24: hopgate.v1.TransactRun.timeout:type_name -> google.protobuf.Duration
+	17, // 25: hopgate.v1.TransactResponse.begun:type_name -> hopgate.v1.TransactBegun
+	4,  // 26: hopgate.v1.TransactResponse.result:type_name -> hopgate.v1.QueryResponse
+	18, // 27: hopgate.v1.TransactResponse.committed:type_name -> hopgate.v1.TransactCommitted
+	19, // 28: hopgate.v1.TransactResponse.rolled_back:type_name -> hopgate.v1.TransactRolledBack
+	7,  // 29: hopgate.v1.TransactCommitted.counters:type_name -> hopgate.v1.Counters
+	26, // 30: hopgate.v1.QueryRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
+	26, // 31: hopgate.v1.TransactRun.ParametersEntry.value:type_name -> hopgate.v1.Value
+	3,  // 32: hopgate.v1.GraphService.Query:input_type -> hopgate.v1.QueryRequest
+	9,  // 33: hopgate.v1.GraphService.Fetch:input_type -> hopgate.v1.FetchRequest
+	27, // 34: hopgate.v1.GraphService.Traverse:input_type -> hopgate.v1.TraverseRequest
+	28, // 35: hopgate.v1.GraphService.ShortestPath:input_type -> hopgate.v1.ShortestPathRequest
+	29, // 36: hopgate.v1.GraphService.Subgraph:input_type -> hopgate.v1.SubgraphRequest
+	30, // 37: hopgate.v1.GraphService.GetVertices:input_type -> hopgate.v1.GetVerticesRequest
+	31, // 38: hopgate.v1.GraphService.GetEdges:input_type -> hopgate.v1.GetEdgesRequest
+	11, // 39: hopgate.v1.GraphService.Transact:input_type -> hopgate.v1.TransactRequest
+	1,  // 40: hopgate.v1.GraphService.Agent:input_type -> hopgate.v1.AgentRequest
+	4,  // 41: hopgate.v1.GraphService.Query:output_type -> hopgate.v1.QueryResponse
+	10, // 42: hopgate.v1.GraphService.Fetch:output_type -> hopgate.v1.FetchResponse
+	32, // 43: hopgate.v1.GraphService.Traverse:output_type -> hopgate.v1.TraverseResponse
+	33, // 44: hopgate.v1.GraphService.ShortestPath:output_type -> hopgate.v1.PathResponse
+	34, // 45: hopgate.v1.GraphService.Subgraph:output_type -> hopgate.v1.SubgraphLayer
+	35, // 46: hopgate.v1.GraphService.GetVertices:output_type -> hopgate.v1.VertexBatch
+	36, // 47: hopgate.v1.GraphService.GetEdges:output_type -> hopgate.v1.EdgeBatch
+	16, // 48: hopgate.v1.GraphService.Transact:output_type -> hopgate.v1.TransactResponse
+	2,  // 49: hopgate.v1.GraphService.Agent:output_type -> hopgate.v1.AgentResponse
+	41, // [41:50] is the sub-list for method output_type
+	32, // [32:41] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_v1_graph_proto_init() }
@@ -1856,6 +1878,7 @@ func file_hopgate_v1_graph_proto_init() {
 	if File_hopgate_v1_graph_proto != nil {
 		return
 	}
+	file_hopgate_v1_cost_proto_init()
 	file_hopgate_v1_notification_proto_init()
 	file_hopgate_v1_traverse_proto_init()
 	file_hopgate_v1_value_proto_init()

@@ -904,6 +904,7 @@ type TraverseSummary struct {
 	Hops []*HopCount `protobuf:"bytes,4,rep,name=hops,proto3" json:"hops,omitempty"`
 	// Likely mistakes in the request.
 	Notifications []*Notification `protobuf:"bytes,5,rep,name=notifications,proto3" json:"notifications,omitempty"`
+	Cost          *Cost           `protobuf:"bytes,6,opt,name=cost,proto3" json:"cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -969,6 +970,13 @@ func (x *TraverseSummary) GetHops() []*HopCount {
 func (x *TraverseSummary) GetNotifications() []*Notification {
 	if x != nil {
 		return x.Notifications
+	}
+	return nil
+}
+
+func (x *TraverseSummary) GetCost() *Cost {
+	if x != nil {
+		return x.Cost
 	}
 	return nil
 }
@@ -1792,7 +1800,7 @@ var File_hopgate_v1_traverse_proto protoreflect.FileDescriptor
 const file_hopgate_v1_traverse_proto_rawDesc = "" +
 	"\n" +
 	"\x19hopgate/v1/traverse.proto\x12\n" +
-	"hopgate.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1dhopgate/v1/notification.proto\x1a\x16hopgate/v1/value.proto\"\x9e\x01\n" +
+	"hopgate.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x15hopgate/v1/cost.proto\x1a\x1dhopgate/v1/notification.proto\x1a\x16hopgate/v1/value.proto\"\x9e\x01\n" +
 	"\x0eVertexSelector\x12+\n" +
 	"\x03key\x18\x01 \x01(\v2\x17.hopgate.v1.KeySelectorH\x00R\x03key\x12\x1e\n" +
 	"\tstatement\x18\x02 \x01(\tH\x00R\tstatement\x129\n" +
@@ -1857,13 +1865,14 @@ const file_hopgate_v1_traverse_proto_rawDesc = "" +
 	"\asummary\x18\x03 \x01(\v2\x1b.hopgate.v1.TraverseSummaryH\x00R\asummaryB\x06\n" +
 	"\x04part\"(\n" +
 	"\x0eTraverseHeader\x12\x16\n" +
-	"\x06fields\x18\x01 \x03(\tR\x06fields\"\xd8\x01\n" +
+	"\x06fields\x18\x01 \x03(\tR\x06fields\"\xfe\x01\n" +
 	"\x0fTraverseSummary\x12\x12\n" +
 	"\x04rows\x18\x01 \x01(\x04R\x04rows\x12\x1c\n" +
 	"\ttruncated\x18\x02 \x01(\bR\ttruncated\x12)\n" +
 	"\x10truncated_reason\x18\x03 \x01(\tR\x0ftruncatedReason\x12(\n" +
 	"\x04hops\x18\x04 \x03(\v2\x14.hopgate.v1.HopCountR\x04hops\x12>\n" +
-	"\rnotifications\x18\x05 \x03(\v2\x18.hopgate.v1.NotificationR\rnotifications\"L\n" +
+	"\rnotifications\x18\x05 \x03(\v2\x18.hopgate.v1.NotificationR\rnotifications\x12$\n" +
+	"\x04cost\x18\x06 \x01(\v2\x10.hopgate.v1.CostR\x04cost\"L\n" +
 	"\bHopCount\x12\x10\n" +
 	"\x03hop\x18\x01 \x01(\rR\x03hop\x12\x18\n" +
 	"\asources\x18\x02 \x01(\x04R\asources\x12\x14\n" +
@@ -2006,9 +2015,10 @@ var file_hopgate_v1_traverse_proto_goTypes = []any{
 	(*durationpb.Duration)(nil), // 29: google.protobuf.Duration
 	(*RowBatch)(nil),            // 30: hopgate.v1.RowBatch
 	(*Notification)(nil),        // 31: hopgate.v1.Notification
-	(*Path)(nil),                // 32: hopgate.v1.Path
-	(*Vertex)(nil),              // 33: hopgate.v1.Vertex
-	(*Edge)(nil),                // 34: hopgate.v1.Edge
+	(*Cost)(nil),                // 32: hopgate.v1.Cost
+	(*Path)(nil),                // 33: hopgate.v1.Path
+	(*Vertex)(nil),              // 34: hopgate.v1.Vertex
+	(*Edge)(nil),                // 35: hopgate.v1.Edge
 }
 var file_hopgate_v1_traverse_proto_depIdxs = []int32{
 	3,  // 0: hopgate.v1.VertexSelector.key:type_name -> hopgate.v1.KeySelector
@@ -2028,47 +2038,48 @@ var file_hopgate_v1_traverse_proto_depIdxs = []int32{
 	11, // 14: hopgate.v1.TraverseResponse.summary:type_name -> hopgate.v1.TraverseSummary
 	12, // 15: hopgate.v1.TraverseSummary.hops:type_name -> hopgate.v1.HopCount
 	31, // 16: hopgate.v1.TraverseSummary.notifications:type_name -> hopgate.v1.Notification
-	2,  // 17: hopgate.v1.ShortestPathRequest.from:type_name -> hopgate.v1.VertexSelector
-	2,  // 18: hopgate.v1.ShortestPathRequest.to:type_name -> hopgate.v1.VertexSelector
-	5,  // 19: hopgate.v1.ShortestPathRequest.hop:type_name -> hopgate.v1.Hop
-	24, // 20: hopgate.v1.ShortestPathRequest.parameters:type_name -> hopgate.v1.ShortestPathRequest.ParametersEntry
-	6,  // 21: hopgate.v1.ShortestPathRequest.budget:type_name -> hopgate.v1.RequestBudget
-	29, // 22: hopgate.v1.ShortestPathRequest.max_staleness:type_name -> google.protobuf.Duration
-	15, // 23: hopgate.v1.PathResponse.paths:type_name -> hopgate.v1.PathBatch
-	11, // 24: hopgate.v1.PathResponse.summary:type_name -> hopgate.v1.TraverseSummary
-	16, // 25: hopgate.v1.PathBatch.paths:type_name -> hopgate.v1.FoundPath
-	32, // 26: hopgate.v1.FoundPath.path:type_name -> hopgate.v1.Path
-	2,  // 27: hopgate.v1.SubgraphRequest.from:type_name -> hopgate.v1.VertexSelector
-	5,  // 28: hopgate.v1.SubgraphRequest.hops:type_name -> hopgate.v1.Hop
-	25, // 29: hopgate.v1.SubgraphRequest.parameters:type_name -> hopgate.v1.SubgraphRequest.ParametersEntry
-	6,  // 30: hopgate.v1.SubgraphRequest.budget:type_name -> hopgate.v1.RequestBudget
-	29, // 31: hopgate.v1.SubgraphRequest.max_staleness:type_name -> google.protobuf.Duration
-	33, // 32: hopgate.v1.SubgraphLayer.vertices:type_name -> hopgate.v1.Vertex
-	34, // 33: hopgate.v1.SubgraphLayer.edges:type_name -> hopgate.v1.Edge
-	11, // 34: hopgate.v1.SubgraphLayer.summary:type_name -> hopgate.v1.TraverseSummary
-	2,  // 35: hopgate.v1.GetVerticesRequest.from:type_name -> hopgate.v1.VertexSelector
-	26, // 36: hopgate.v1.GetVerticesRequest.parameters:type_name -> hopgate.v1.GetVerticesRequest.ParametersEntry
-	6,  // 37: hopgate.v1.GetVerticesRequest.budget:type_name -> hopgate.v1.RequestBudget
-	29, // 38: hopgate.v1.GetVerticesRequest.max_staleness:type_name -> google.protobuf.Duration
-	33, // 39: hopgate.v1.VertexBatch.vertices:type_name -> hopgate.v1.Vertex
-	2,  // 40: hopgate.v1.GetEdgesRequest.from:type_name -> hopgate.v1.VertexSelector
-	2,  // 41: hopgate.v1.GetEdgesRequest.to:type_name -> hopgate.v1.VertexSelector
-	5,  // 42: hopgate.v1.GetEdgesRequest.hop:type_name -> hopgate.v1.Hop
-	4,  // 43: hopgate.v1.GetEdgesRequest.element_ids:type_name -> hopgate.v1.ElementIds
-	27, // 44: hopgate.v1.GetEdgesRequest.parameters:type_name -> hopgate.v1.GetEdgesRequest.ParametersEntry
-	6,  // 45: hopgate.v1.GetEdgesRequest.budget:type_name -> hopgate.v1.RequestBudget
-	29, // 46: hopgate.v1.GetEdgesRequest.max_staleness:type_name -> google.protobuf.Duration
-	34, // 47: hopgate.v1.EdgeBatch.edges:type_name -> hopgate.v1.Edge
-	28, // 48: hopgate.v1.TraverseRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
-	28, // 49: hopgate.v1.ShortestPathRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
-	28, // 50: hopgate.v1.SubgraphRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
-	28, // 51: hopgate.v1.GetVerticesRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
-	28, // 52: hopgate.v1.GetEdgesRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
-	53, // [53:53] is the sub-list for method output_type
-	53, // [53:53] is the sub-list for method input_type
-	53, // [53:53] is the sub-list for extension type_name
-	53, // [53:53] is the sub-list for extension extendee
-	0,  // [0:53] is the sub-list for field type_name
+	32, // 17: hopgate.v1.TraverseSummary.cost:type_name -> hopgate.v1.Cost
+	2,  // 18: hopgate.v1.ShortestPathRequest.from:type_name -> hopgate.v1.VertexSelector
+	2,  // 19: hopgate.v1.ShortestPathRequest.to:type_name -> hopgate.v1.VertexSelector
+	5,  // 20: hopgate.v1.ShortestPathRequest.hop:type_name -> hopgate.v1.Hop
+	24, // 21: hopgate.v1.ShortestPathRequest.parameters:type_name -> hopgate.v1.ShortestPathRequest.ParametersEntry
+	6,  // 22: hopgate.v1.ShortestPathRequest.budget:type_name -> hopgate.v1.RequestBudget
+	29, // 23: hopgate.v1.ShortestPathRequest.max_staleness:type_name -> google.protobuf.Duration
+	15, // 24: hopgate.v1.PathResponse.paths:type_name -> hopgate.v1.PathBatch
+	11, // 25: hopgate.v1.PathResponse.summary:type_name -> hopgate.v1.TraverseSummary
+	16, // 26: hopgate.v1.PathBatch.paths:type_name -> hopgate.v1.FoundPath
+	33, // 27: hopgate.v1.FoundPath.path:type_name -> hopgate.v1.Path
+	2,  // 28: hopgate.v1.SubgraphRequest.from:type_name -> hopgate.v1.VertexSelector
+	5,  // 29: hopgate.v1.SubgraphRequest.hops:type_name -> hopgate.v1.Hop
+	25, // 30: hopgate.v1.SubgraphRequest.parameters:type_name -> hopgate.v1.SubgraphRequest.ParametersEntry
+	6,  // 31: hopgate.v1.SubgraphRequest.budget:type_name -> hopgate.v1.RequestBudget
+	29, // 32: hopgate.v1.SubgraphRequest.max_staleness:type_name -> google.protobuf.Duration
+	34, // 33: hopgate.v1.SubgraphLayer.vertices:type_name -> hopgate.v1.Vertex
+	35, // 34: hopgate.v1.SubgraphLayer.edges:type_name -> hopgate.v1.Edge
+	11, // 35: hopgate.v1.SubgraphLayer.summary:type_name -> hopgate.v1.TraverseSummary
+	2,  // 36: hopgate.v1.GetVerticesRequest.from:type_name -> hopgate.v1.VertexSelector
+	26, // 37: hopgate.v1.GetVerticesRequest.parameters:type_name -> hopgate.v1.GetVerticesRequest.ParametersEntry
+	6,  // 38: hopgate.v1.GetVerticesRequest.budget:type_name -> hopgate.v1.RequestBudget
+	29, // 39: hopgate.v1.GetVerticesRequest.max_staleness:type_name -> google.protobuf.Duration
+	34, // 40: hopgate.v1.VertexBatch.vertices:type_name -> hopgate.v1.Vertex
+	2,  // 41: hopgate.v1.GetEdgesRequest.from:type_name -> hopgate.v1.VertexSelector
+	2,  // 42: hopgate.v1.GetEdgesRequest.to:type_name -> hopgate.v1.VertexSelector
+	5,  // 43: hopgate.v1.GetEdgesRequest.hop:type_name -> hopgate.v1.Hop
+	4,  // 44: hopgate.v1.GetEdgesRequest.element_ids:type_name -> hopgate.v1.ElementIds
+	27, // 45: hopgate.v1.GetEdgesRequest.parameters:type_name -> hopgate.v1.GetEdgesRequest.ParametersEntry
+	6,  // 46: hopgate.v1.GetEdgesRequest.budget:type_name -> hopgate.v1.RequestBudget
+	29, // 47: hopgate.v1.GetEdgesRequest.max_staleness:type_name -> google.protobuf.Duration
+	35, // 48: hopgate.v1.EdgeBatch.edges:type_name -> hopgate.v1.Edge
+	28, // 49: hopgate.v1.TraverseRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
+	28, // 50: hopgate.v1.ShortestPathRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
+	28, // 51: hopgate.v1.SubgraphRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
+	28, // 52: hopgate.v1.GetVerticesRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
+	28, // 53: hopgate.v1.GetEdgesRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
+	54, // [54:54] is the sub-list for method output_type
+	54, // [54:54] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_v1_traverse_proto_init() }
@@ -2076,6 +2087,7 @@ func file_hopgate_v1_traverse_proto_init() {
 	if File_hopgate_v1_traverse_proto != nil {
 		return
 	}
+	file_hopgate_v1_cost_proto_init()
 	file_hopgate_v1_notification_proto_init()
 	file_hopgate_v1_value_proto_init()
 	file_hopgate_v1_traverse_proto_msgTypes[0].OneofWrappers = []any{

@@ -337,6 +337,13 @@ func addUp(ctx context.Context, r *runtime.Run, req *shard.Aggregate) ([]*shard.
 	if errors.Is(err, shard.ErrRows) {
 		return nil, nil
 	}
+	if req.Type == 0 {
+		for _, g := range out {
+			for _, n := range g.Rows {
+				r.See(n)
+			}
+		}
+	}
 	return out, err
 }
 
@@ -379,5 +386,6 @@ func addParts(ctx context.Context, r *runtime.Run, p shard.Partial, lo, hi int) 
 	if err != nil {
 		return err
 	}
+	r.See(int64(visited))
 	return r.Visit(visited)
 }

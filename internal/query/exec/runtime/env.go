@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -24,6 +25,8 @@ type Env struct {
 	Pools  []*memory.Pool // bound the memory of several runs
 	Spill  *spill.Space   // for rows beyond Budget.Bytes; nil: the run fails instead
 	Totals *Totals        // updated when the run closes; nil: not updated
+	// Visits counts the vertices, edges and index entries that the run has read, batch by batch; nil: nothing counts them.
+	Visits *atomic.Int64
 	// Procs finds the procedures for CALL; nil: there are none.
 	Procs Procedures
 	// Statement runs a statement for a procedure in a transaction; nil: procedures run none.

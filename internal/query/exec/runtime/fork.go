@@ -46,6 +46,7 @@ func (r *Run) Join(own *Run) {
 	for i, n := range own.Tally.n {
 		r.Tally.n[i] += n
 	}
+	r.Tally.visits += own.Tally.visits
 	clear(own.Stats)
-	own.Tally.n = [NumRequests]uint32{}
+	own.Tally.n, own.Tally.visits = [NumRequests]uint32{}, 0
 }

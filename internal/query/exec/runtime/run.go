@@ -71,6 +71,17 @@ func (r *Run) Visit(n int) error {
 	return nil
 }
 
+// See counts vertices, edges or index entries that an operator has read other than by the requests of Tx.
+func (r *Run) See(n int64) { r.Tally.visits += n }
+
+// PublishVisits adds what the run and its forks have read since the last call to Env.Visits.
+func (r *Run) PublishVisits() {
+	if n := r.Tally.visits; n > 0 && r.Env.Visits != nil {
+		r.Env.Visits.Add(n)
+	}
+	r.Tally.visits = 0
+}
+
 // CheckCancel yields the CPU slot if other runs wait for it, and fails if the context has ended.
 func (r *Run) CheckCancel(ctx context.Context) error {
 	if r.Env.Slot != nil {

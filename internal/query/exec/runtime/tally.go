@@ -38,8 +38,9 @@ var requestNames = [NumRequests]string{
 // tallyTx counts the requests to shards. In a profiled run, it charges each request and its answer to the running stage.
 type tallyTx struct {
 	shard.Tx
-	n [NumRequests]uint32
-	r *Run // nil unless the run is profiled
+	n      [NumRequests]uint32
+	visits int64 // vertices, edges and index entries that were read
+	r      *Run  // nil unless the run is profiled
 }
 
 func (t *tallyTx) count(request int) {
@@ -91,7 +92,7 @@ func (t *tallyTx) records(rs []shard.Record) {
 func (t *tallyTx) Scan(ctx context.Context, label graph.LabelID, from graph.VertexID, dst []graph.VertexID) ([]graph.VertexID, graph.VertexID, bool, error) {
 	t.count(requestScan)
 	ids, next, done, err := t.Tx.Scan(ctx, label, from, dst)
-	t.chargeBytes(8 * max(0, len(ids)-len(dst)))
+	t.chargeList(len(ids)-len(dst), 8)
 	return ids, next, done, err
 }
 
@@ -121,6 +122,7 @@ func (t *tallyTx) Expand(ctx context.Context, req *shard.Expand, res *shard.Neig
 	err := t.Tx.Expand(ctx, req, res)
 	t.chargeBytes(8*(len(res.Targets)+len(res.Edges)) + 4*len(res.Types))
 	t.chargeEdges(res.Seen)
+	t.visits += int64(res.Seen)
 	t.cells(res.Props, len(res.Targets))
 	return err
 }
@@ -130,6 +132,7 @@ func (t *tallyTx) Step(ctx context.Context, from *graph.VertexSet, types []graph
 	if err := t.Tx.Step(ctx, from, types, dir, out); err != nil {
 		return err
 	}
+	t.visits += int64(from.Len() + out.Len()) // it reads no edge by itself
 	if t.r == nil {
 		return nil
 	}
@@ -154,7 +157,7 @@ func (t *tallyTx) Step(ctx context.Context, from *graph.VertexSet, types []graph
 func (t *tallyTx) Degrees(ctx context.Context, ids []graph.VertexID, types []graph.TypeID, dir graph.Direction, out []int) error {
 	t.count(requestDegrees)
 	err := t.Tx.Degrees(ctx, ids, types, dir, out)
-	t.chargeBytes(8 * len(ids))
+	t.chargeList(len(ids), 8)
 	return err
 }
 
@@ -176,13 +179,14 @@ func (t *tallyTx) Seek(ctx context.Context, req *shard.Seek, res *shard.Found) e
 	t.count(requestSeek)
 	err := t.Tx.Seek(ctx, req, res)
 	t.chargeBytes(8 * len(res.IDs))
+	t.visits += int64(max(len(res.IDs), len(res.Offsets)-1)) // a key without a vertex is an entry that was looked for
 	return err
 }
 
 func (t *tallyTx) SeekRange(ctx context.Context, index graph.IndexID, r shard.Range, cursor *[]byte, dst []graph.VertexID) ([]graph.VertexID, error) {
 	t.count(requestSeekRange)
 	ids, err := t.Tx.SeekRange(ctx, index, r, cursor, dst)
-	t.chargeBytes(8 * max(0, len(ids)-len(dst)))
+	t.chargeList(len(ids)-len(dst), 8)
 	return ids, err
 }
 
@@ -190,13 +194,14 @@ func (t *tallyTx) SeekEdges(ctx context.Context, req *shard.Seek, res *shard.Fou
 	t.count(requestSeekEdges)
 	err := t.Tx.SeekEdges(ctx, req, res)
 	t.chargeBytes(32 * len(res.Edges))
+	t.visits += int64(max(len(res.Edges), len(res.Offsets)-1))
 	return err
 }
 
 func (t *tallyTx) SeekEdgeRange(ctx context.Context, index graph.IndexID, r shard.Range, cursor *[]byte, dst []graph.Edge) ([]graph.Edge, error) {
 	t.count(requestSeekEdgeRange)
 	edges, err := t.Tx.SeekEdgeRange(ctx, index, r, cursor, dst)
-	t.chargeBytes(32 * max(0, len(edges)-len(dst)))
+	t.chargeList(len(edges)-len(dst), 32)
 	return edges, err
 }
 
@@ -228,9 +233,17 @@ func (t *tallyTx) Nearest(ctx context.Context, req *shard.Nearest, best *shard.T
 	return found, err
 }
 
+// chargeList charges an answer of n vertices, edges or index entries of so many bytes each.
+func (t *tallyTx) chargeList(n, size int) {
+	n = max(0, n)
+	t.chargeBytes(size * n)
+	t.visits += int64(n)
+}
+
 // chargeVectors charges the comparisons of a request.
 func (t *tallyTx) chargeVectors(found *shard.NearestFound) {
 	t.chargeBytes(found.Bytes)
+	t.visits += int64(found.Compared)
 	if t.r != nil {
 		st := &t.r.Stats[t.r.Current]
 		st.Compared, st.Candidates = st.Compared+int64(found.Compared), st.Candidates+int64(found.Candidates)
@@ -250,6 +263,7 @@ func (r *Run) SearchText(ctx context.Context, req *shard.TextSearch, res *shard.
 	t.count(requestSearchText)
 	err := f.Text.SearchText(ctx, req, res)
 	t.chargeBytes(8*len(res.Vertices) + 32*len(res.Edges) + 8*len(res.Scores))
+	t.visits += int64(len(res.Scores))
 	return err
 }
 
@@ -260,7 +274,7 @@ func (r *Run) DegreeBounds(ctx context.Context, ids []graph.VertexID, types []gr
 		return r.Tx.Degrees(ctx, ids, types, dir, out)
 	}
 	r.Tally.count(requestDegrees)
-	r.Tally.chargeBytes(8 * len(ids))
+	r.Tally.chargeList(len(ids), 8)
 	return b.DegreeBounds(ctx, ids, types, dir, out)
 }
 
@@ -268,7 +282,7 @@ func (r *Run) DegreeBounds(ctx context.Context, ids []graph.VertexID, types []gr
 func (r *Run) ScanRange(ctx context.Context, rg *shard.RuleRange, cursor *[]byte, dst []graph.VertexID) ([]graph.VertexID, error) {
 	r.Tally.count(requestSeekRange)
 	ids, err := r.Tally.Features().Rules.ScanRange(ctx, rg, cursor, dst)
-	r.Tally.chargeBytes(8 * max(0, len(ids)-len(dst)))
+	r.Tally.chargeList(len(ids)-len(dst), 8)
 	return ids, err
 }
 

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,4 +48,16 @@ func TestTallyChargesSteps(t *testing.T) {
 	require.NoError(t, tally.Step(context.Background(), &from, nil, graph.Out, &to))
 	require.Equal(t, Stat{Requests: 1, Edges: 70}, tally.r.Stats[0])
 	require.EqualValues(t, 2, tally.n[requestStep])
+}
+
+// A run publishes what it has read once, with what its forks have read.
+func TestPublishVisits(t *testing.T) {
+	var visits atomic.Int64
+	r := &Run{Env: Env{Visits: &visits}}
+	r.Tally.chargeList(3, 8)
+	r.Join(&Run{Tally: tallyTx{visits: 4}})
+	r.See(5)
+	r.PublishVisits()
+	r.PublishVisits()
+	require.EqualValues(t, 12, visits.Load())
 }

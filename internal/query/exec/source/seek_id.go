@@ -43,6 +43,7 @@ type idLookup struct {
 // vertices finds the vertices of keys, in one request.
 func (l *idLookup) vertices(ctx context.Context, keys []graph.Value, found *shard.Found) error {
 	found.IDs, found.Offsets = found.IDs[:0], append(found.Offsets[:0], 0)
+	l.r.See(int64(len(keys)))
 	for _, v := range keys {
 		if id, ok := l.vertexID(v); ok {
 			found.IDs = append(found.IDs, id)
@@ -119,6 +120,7 @@ func (l *idLookup) find(ctx context.Context, keys []graph.Value, found *shard.Fo
 	if !l.element {
 		return l.search(ctx, keys, types, found)
 	}
+	l.r.See(int64(len(keys)))
 	for _, v := range keys {
 		if e, ok := l.edge(v); ok && (len(types) == 0 || slices.Contains(types, e.Type)) {
 			found.Edges = append(found.Edges, e)
