@@ -25,11 +25,13 @@ const (
 	ChangeDates
 	DegreeBounds
 	RuleScans
+	Versions
 	NumFeatures
 )
 
 var featureNames = [NumFeatures]string{
 	"aggregates", "full text", "turns", "validation", "read metering", "wire metering", "passing", "exact counts", "change dates", "degree bounds", "rule scans",
+	"versions",
 }
 
 // String returns the name of the feature.
@@ -55,6 +57,7 @@ type Features struct {
 	Dated      Dated
 	Bounds     Bounder
 	Rules      RuleScanner
+	Versions   Versioned
 	// Set says why features are missing.
 	Set *FeatureSet
 }

@@ -438,6 +438,9 @@ func (g *Graph) commit(ws []*staging.Writer, ids []storage.CommitID, load *bulk.
 	}
 	g.remember(written)
 	g.Topology.Note(seq, ws)
+	if load != nil {
+		g.Topology.NoteAll(seq)
+	}
 	p, err := g.enqueue()
 	g.compactor.Note()
 	g.unlock()

@@ -59,7 +59,7 @@ func (g *Graph) Features() *shard.FeatureSet { return &graphFeatures }
 
 // Features implements shard.Tx and shard.PartTx.
 func (tx *Tx) Features() shard.Features {
-	return shard.Features{Aggregates: tx, Text: tx, Turns: tx, Reads: tx, Passer: tx, Exact: tx, Dated: tx, Set: &graphFeatures}
+	return shard.Features{Aggregates: tx, Text: tx, Turns: tx, Reads: tx, Passer: tx, Exact: tx, Dated: tx, Versions: tx, Set: &graphFeatures}
 }
 
 // reader begins to read a snapshot.

@@ -58,6 +58,9 @@ func FeaturesOf(of *shard.FeatureSet) *shard.FeatureSet {
 func (t *tx) Features() shard.Features {
 	f := t.r.tx.Features()
 	f.Set, f.Reads, f.Wire, f.Exact, f.Dated, f.Bounds, f.Rules = t.set, nil, nil, nil, nil, t, &t.scans
+	if f.Versions != nil {
+		f.Versions = &versions{t.r, f.Versions}
+	}
 	if f.Aggregates != nil {
 		f.Aggregates = &t.sums
 	}

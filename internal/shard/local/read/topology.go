@@ -3,6 +3,7 @@ package read
 import (
 	"cmp"
 	"context"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -23,11 +24,12 @@ type Topology struct {
 	columns []*cache.Columns
 	keys    *cache.Keys
 	changes changes
+	touched touched
 }
 
 // NewTopology makes the cache of a graph with some shards.
 func NewTopology(c *cache.Cache, shards int) *Topology {
-	d := &Topology{keys: c.NewKeys()}
+	d := &Topology{keys: c.NewKeys(), touched: touched{opened: rand.Uint64()}}
 	for no := range shards {
 		d.lists = append(d.lists, c.NewLists(cache.NewIDs(shards)))
 		d.columns = append(d.columns, c.NewColumns(no))
@@ -56,6 +58,7 @@ func (d *Topology) Note(seq uint64, ws []*staging.Writer) {
 		ch, no := w.Changes(), w.No()
 		noteEdges(seq, d.lists[no], ch.Edges)
 		d.changes.note(seq, ch.Props)
+		d.touched.note(seq, w)
 		noteProps(seq, d.columns[no], ch.Props)
 		noteVertices(seq, d.columns[no], ch.Vertices)
 		for _, k := range ch.Keys {

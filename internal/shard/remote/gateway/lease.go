@@ -31,6 +31,7 @@ type lease struct {
 	versions []uint64
 	online   []uint32
 	names    *catalog // of the snapshot, or later ones
+	told     versions
 	counts   *graph.Counts
 	stop     context.CancelFunc
 

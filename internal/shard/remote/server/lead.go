@@ -311,6 +311,17 @@ func (l *Leader) present(ctx context.Context, t *led, name string, snap uint64, 
 	return true, l.confirm(ctx)
 }
 
+// Version needs no confirmation: a snapshot has the same versions whoever leads, and Renew tells whether it is the present one.
+func (s *leadService) Version(ctx context.Context, r *pb.VersionRequest) (*pb.VersionResponse, error) {
+	return withTx(ctx, s, r.GetTx(), false, func(_ *Leader, t *led) (*pb.VersionResponse, error) {
+		v, ok, err := t.tx.Version(ctx, &shard.Parts{
+			Labels: wire.Numbers[graph.LabelID](r.GetLabels()), Types: wire.Numbers[graph.TypeID](r.GetTypes()), Props: wire.Numbers[graph.PropID](r.GetProps()),
+			Any: shard.AnyPart(r.GetAny()),
+		})
+		return &pb.VersionResponse{Known: ok, Opened: v.Opened, Commit: v.Commit}, err
+	})
+}
+
 func (s *leadService) Intern(ctx context.Context, r *pb.InternRequest) (*pb.InternResponse, error) {
 	return withTx(ctx, s, r.GetTx(), false, func(l *Leader, t *led) (*pb.InternResponse, error) {
 		out := &pb.InternResponse{}

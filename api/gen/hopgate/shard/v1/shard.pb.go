@@ -7020,6 +7020,145 @@ func (x *DefineResponse) GetCatalog() *Catalog {
 	return nil
 }
 
+type VersionRequest struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Tx     uint64                 `protobuf:"varint,1,opt,name=tx,proto3" json:"tx,omitempty"`
+	Labels []uint32               `protobuf:"varint,2,rep,packed,name=labels,proto3" json:"labels,omitempty"`
+	Types  []uint32               `protobuf:"varint,3,rep,packed,name=types,proto3" json:"types,omitempty"`
+	Props  []uint32               `protobuf:"varint,4,rep,packed,name=props,proto3" json:"props,omitempty"`
+	// any is a set of groups of parts.
+	Any           uint32 `protobuf:"varint,5,opt,name=any,proto3" json:"any,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VersionRequest) Reset() {
+	*x = VersionRequest{}
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[102]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VersionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VersionRequest) ProtoMessage() {}
+
+func (x *VersionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[102]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VersionRequest.ProtoReflect.Descriptor instead.
+func (*VersionRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{102}
+}
+
+func (x *VersionRequest) GetTx() uint64 {
+	if x != nil {
+		return x.Tx
+	}
+	return 0
+}
+
+func (x *VersionRequest) GetLabels() []uint32 {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
+func (x *VersionRequest) GetTypes() []uint32 {
+	if x != nil {
+		return x.Types
+	}
+	return nil
+}
+
+func (x *VersionRequest) GetProps() []uint32 {
+	if x != nil {
+		return x.Props
+	}
+	return nil
+}
+
+func (x *VersionRequest) GetAny() uint32 {
+	if x != nil {
+		return x.Any
+	}
+	return 0
+}
+
+type VersionResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// known says that the snapshot has the last commit that changed one of the parts.
+	Known bool `protobuf:"varint,1,opt,name=known,proto3" json:"known,omitempty"`
+	// opened is another number each time that the graph is opened.
+	Opened        uint64 `protobuf:"fixed64,2,opt,name=opened,proto3" json:"opened,omitempty"`
+	Commit        uint64 `protobuf:"varint,3,opt,name=commit,proto3" json:"commit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VersionResponse) Reset() {
+	*x = VersionResponse{}
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[103]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VersionResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VersionResponse) ProtoMessage() {}
+
+func (x *VersionResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[103]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VersionResponse.ProtoReflect.Descriptor instead.
+func (*VersionResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{103}
+}
+
+func (x *VersionResponse) GetKnown() bool {
+	if x != nil {
+		return x.Known
+	}
+	return false
+}
+
+func (x *VersionResponse) GetOpened() uint64 {
+	if x != nil {
+		return x.Opened
+	}
+	return 0
+}
+
+func (x *VersionResponse) GetCommit() uint64 {
+	if x != nil {
+		return x.Commit
+	}
+	return 0
+}
+
 type IndexProgressRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Graph         string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
@@ -7030,7 +7169,7 @@ type IndexProgressRequest struct {
 
 func (x *IndexProgressRequest) Reset() {
 	*x = IndexProgressRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[102]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7042,7 +7181,7 @@ func (x *IndexProgressRequest) String() string {
 func (*IndexProgressRequest) ProtoMessage() {}
 
 func (x *IndexProgressRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[102]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7055,7 +7194,7 @@ func (x *IndexProgressRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexProgressRequest.ProtoReflect.Descriptor instead.
 func (*IndexProgressRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{102}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *IndexProgressRequest) GetGraph() string {
@@ -7081,7 +7220,7 @@ type IndexProgressResponse struct {
 
 func (x *IndexProgressResponse) Reset() {
 	*x = IndexProgressResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[103]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7093,7 +7232,7 @@ func (x *IndexProgressResponse) String() string {
 func (*IndexProgressResponse) ProtoMessage() {}
 
 func (x *IndexProgressResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[103]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7106,7 +7245,7 @@ func (x *IndexProgressResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexProgressResponse.ProtoReflect.Descriptor instead.
 func (*IndexProgressResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{103}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *IndexProgressResponse) GetPart() float64 {
@@ -7127,7 +7266,7 @@ type NotLeading struct {
 
 func (x *NotLeading) Reset() {
 	*x = NotLeading{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[104]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7139,7 +7278,7 @@ func (x *NotLeading) String() string {
 func (*NotLeading) ProtoMessage() {}
 
 func (x *NotLeading) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[104]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7152,7 +7291,7 @@ func (x *NotLeading) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotLeading.ProtoReflect.Descriptor instead.
 func (*NotLeading) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{104}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *NotLeading) GetLeader() uint32 {
@@ -7180,7 +7319,7 @@ type Fault struct {
 
 func (x *Fault) Reset() {
 	*x = Fault{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[105]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7192,7 +7331,7 @@ func (x *Fault) String() string {
 func (*Fault) ProtoMessage() {}
 
 func (x *Fault) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[105]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7205,7 +7344,7 @@ func (x *Fault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fault.ProtoReflect.Descriptor instead.
 func (*Fault) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{105}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *Fault) GetKind() uint32 {
@@ -7810,7 +7949,17 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x04drop\x18\x04 \x03(\v2\x1c.hopgate.shard.v1.DefinitionR\x04drop\x12-\n" +
 	"\x05known\x18\x05 \x01(\v2\x17.hopgate.shard.v1.StateR\x05known\"E\n" +
 	"\x0eDefineResponse\x123\n" +
-	"\acatalog\x18\x01 \x01(\v2\x19.hopgate.shard.v1.CatalogR\acatalog\"<\n" +
+	"\acatalog\x18\x01 \x01(\v2\x19.hopgate.shard.v1.CatalogR\acatalog\"v\n" +
+	"\x0eVersionRequest\x12\x0e\n" +
+	"\x02tx\x18\x01 \x01(\x04R\x02tx\x12\x16\n" +
+	"\x06labels\x18\x02 \x03(\rR\x06labels\x12\x14\n" +
+	"\x05types\x18\x03 \x03(\rR\x05types\x12\x14\n" +
+	"\x05props\x18\x04 \x03(\rR\x05props\x12\x10\n" +
+	"\x03any\x18\x05 \x01(\rR\x03any\"W\n" +
+	"\x0fVersionResponse\x12\x14\n" +
+	"\x05known\x18\x01 \x01(\bR\x05known\x12\x16\n" +
+	"\x06opened\x18\x02 \x01(\x06R\x06opened\x12\x16\n" +
+	"\x06commit\x18\x03 \x01(\x04R\x06commit\"<\n" +
 	"\x14IndexProgressRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\rR\x02id\"+\n" +
@@ -7854,7 +8003,7 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\tAggregate\x12\".hopgate.shard.v1.AggregateRequest\x1a#.hopgate.shard.v1.AggregateResponse\"\x03\x90\x02\x01\x12\\\n" +
 	"\n" +
 	"SearchText\x12#.hopgate.shard.v1.SearchTextRequest\x1a$.hopgate.shard.v1.SearchTextResponse\"\x03\x90\x02\x01\x12M\n" +
-	"\x05Batch\x12\x1e.hopgate.shard.v1.BatchRequest\x1a\x1f.hopgate.shard.v1.BatchResponse\"\x03\x90\x02\x012\xeb\f\n" +
+	"\x05Batch\x12\x1e.hopgate.shard.v1.BatchRequest\x1a\x1f.hopgate.shard.v1.BatchResponse\"\x03\x90\x02\x012\xc0\r\n" +
 	"\vLeadService\x12P\n" +
 	"\x06Graphs\x12\x1f.hopgate.shard.v1.GraphsRequest\x1a .hopgate.shard.v1.GraphsResponse\"\x03\x90\x02\x01\x12_\n" +
 	"\vCreateGraph\x12$.hopgate.shard.v1.CreateGraphRequest\x1a%.hopgate.shard.v1.CreateGraphResponse\"\x03\x90\x02\x00\x12Y\n" +
@@ -7874,7 +8023,8 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\rIndexProgress\x12&.hopgate.shard.v1.IndexProgressRequest\x1a'.hopgate.shard.v1.IndexProgressResponse\"\x03\x90\x02\x01\x12P\n" +
 	"\x06SetTTL\x12\x1f.hopgate.shard.v1.SetTTLRequest\x1a .hopgate.shard.v1.SetTTLResponse\"\x03\x90\x02\x00\x12S\n" +
 	"\aDropTTL\x12 .hopgate.shard.v1.DropTTLRequest\x1a!.hopgate.shard.v1.DropTTLResponse\"\x03\x90\x02\x00\x12P\n" +
-	"\x06Define\x12\x1f.hopgate.shard.v1.DefineRequest\x1a .hopgate.shard.v1.DefineResponse\"\x03\x90\x02\x02B=Z;github.com/hopgate/hopgate/api/gen/hopgate/shard/v1;shardv1b\x06proto3"
+	"\x06Define\x12\x1f.hopgate.shard.v1.DefineRequest\x1a .hopgate.shard.v1.DefineResponse\"\x03\x90\x02\x02\x12S\n" +
+	"\aVersion\x12 .hopgate.shard.v1.VersionRequest\x1a!.hopgate.shard.v1.VersionResponse\"\x03\x90\x02\x01B=Z;github.com/hopgate/hopgate/api/gen/hopgate/shard/v1;shardv1b\x06proto3"
 
 var (
 	file_hopgate_shard_v1_shard_proto_rawDescOnce sync.Once
@@ -7889,7 +8039,7 @@ func file_hopgate_shard_v1_shard_proto_rawDescGZIP() []byte {
 }
 
 var file_hopgate_shard_v1_shard_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_hopgate_shard_v1_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 109)
+var file_hopgate_shard_v1_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 111)
 var file_hopgate_shard_v1_shard_proto_goTypes = []any{
 	(OutcomeResponse_Outcome)(0),   // 0: hopgate.shard.v1.OutcomeResponse.Outcome
 	(*PartOf)(nil),                 // 1: hopgate.shard.v1.PartOf
@@ -7994,13 +8144,15 @@ var file_hopgate_shard_v1_shard_proto_goTypes = []any{
 	(*DropTTLResponse)(nil),        // 100: hopgate.shard.v1.DropTTLResponse
 	(*DefineRequest)(nil),          // 101: hopgate.shard.v1.DefineRequest
 	(*DefineResponse)(nil),         // 102: hopgate.shard.v1.DefineResponse
-	(*IndexProgressRequest)(nil),   // 103: hopgate.shard.v1.IndexProgressRequest
-	(*IndexProgressResponse)(nil),  // 104: hopgate.shard.v1.IndexProgressResponse
-	(*NotLeading)(nil),             // 105: hopgate.shard.v1.NotLeading
-	(*Fault)(nil),                  // 106: hopgate.shard.v1.Fault
-	nil,                            // 107: hopgate.shard.v1.Counts.ByLabelEntry
-	nil,                            // 108: hopgate.shard.v1.Counts.ByTypeEntry
-	nil,                            // 109: hopgate.shard.v1.Counts.DistinctEntry
+	(*VersionRequest)(nil),         // 103: hopgate.shard.v1.VersionRequest
+	(*VersionResponse)(nil),        // 104: hopgate.shard.v1.VersionResponse
+	(*IndexProgressRequest)(nil),   // 105: hopgate.shard.v1.IndexProgressRequest
+	(*IndexProgressResponse)(nil),  // 106: hopgate.shard.v1.IndexProgressResponse
+	(*NotLeading)(nil),             // 107: hopgate.shard.v1.NotLeading
+	(*Fault)(nil),                  // 108: hopgate.shard.v1.Fault
+	nil,                            // 109: hopgate.shard.v1.Counts.ByLabelEntry
+	nil,                            // 110: hopgate.shard.v1.Counts.ByTypeEntry
+	nil,                            // 111: hopgate.shard.v1.Counts.DistinctEntry
 }
 var file_hopgate_shard_v1_shard_proto_depIdxs = []int32{
 	1,   // 0: hopgate.shard.v1.AttachRequest.graph:type_name -> hopgate.shard.v1.PartOf
@@ -8047,11 +8199,11 @@ var file_hopgate_shard_v1_shard_proto_depIdxs = []int32{
 	57,  // 41: hopgate.shard.v1.Began.catalog:type_name -> hopgate.shard.v1.Catalog
 	71,  // 42: hopgate.shard.v1.Began.counts:type_name -> hopgate.shard.v1.Counts
 	56,  // 43: hopgate.shard.v1.RenewRequest.known:type_name -> hopgate.shard.v1.State
-	107, // 44: hopgate.shard.v1.Counts.by_label:type_name -> hopgate.shard.v1.Counts.ByLabelEntry
-	108, // 45: hopgate.shard.v1.Counts.by_type:type_name -> hopgate.shard.v1.Counts.ByTypeEntry
+	109, // 44: hopgate.shard.v1.Counts.by_label:type_name -> hopgate.shard.v1.Counts.ByLabelEntry
+	110, // 45: hopgate.shard.v1.Counts.by_type:type_name -> hopgate.shard.v1.Counts.ByTypeEntry
 	73,  // 46: hopgate.shard.v1.Counts.ends:type_name -> hopgate.shard.v1.Ends
 	74,  // 47: hopgate.shard.v1.Counts.degrees:type_name -> hopgate.shard.v1.Degrees
-	109, // 48: hopgate.shard.v1.Counts.distinct:type_name -> hopgate.shard.v1.Counts.DistinctEntry
+	111, // 48: hopgate.shard.v1.Counts.distinct:type_name -> hopgate.shard.v1.Counts.DistinctEntry
 	72,  // 49: hopgate.shard.v1.Counts.props:type_name -> hopgate.shard.v1.PropCount
 	56,  // 50: hopgate.shard.v1.InternRequest.known:type_name -> hopgate.shard.v1.State
 	60,  // 51: hopgate.shard.v1.InternRequest.set:type_name -> hopgate.shard.v1.LabelSet
@@ -8107,52 +8259,54 @@ var file_hopgate_shard_v1_shard_proto_depIdxs = []int32{
 	91,  // 101: hopgate.shard.v1.LeadService.LoadState:input_type -> hopgate.shard.v1.LoadStateRequest
 	93,  // 102: hopgate.shard.v1.LeadService.CreateIndex:input_type -> hopgate.shard.v1.CreateIndexRequest
 	95,  // 103: hopgate.shard.v1.LeadService.DropIndex:input_type -> hopgate.shard.v1.DropIndexRequest
-	103, // 104: hopgate.shard.v1.LeadService.IndexProgress:input_type -> hopgate.shard.v1.IndexProgressRequest
+	105, // 104: hopgate.shard.v1.LeadService.IndexProgress:input_type -> hopgate.shard.v1.IndexProgressRequest
 	97,  // 105: hopgate.shard.v1.LeadService.SetTTL:input_type -> hopgate.shard.v1.SetTTLRequest
 	99,  // 106: hopgate.shard.v1.LeadService.DropTTL:input_type -> hopgate.shard.v1.DropTTLRequest
 	101, // 107: hopgate.shard.v1.LeadService.Define:input_type -> hopgate.shard.v1.DefineRequest
-	3,   // 108: hopgate.shard.v1.KeepService.Attach:output_type -> hopgate.shard.v1.AttachResponse
-	5,   // 109: hopgate.shard.v1.KeepService.Drop:output_type -> hopgate.shard.v1.DropResponse
-	7,   // 110: hopgate.shard.v1.KeepService.Apply:output_type -> hopgate.shard.v1.ApplyResponse
-	9,   // 111: hopgate.shard.v1.KeepService.Get:output_type -> hopgate.shard.v1.GetResponse
-	11,  // 112: hopgate.shard.v1.KeepService.GetAll:output_type -> hopgate.shard.v1.GetAllResponse
-	13,  // 113: hopgate.shard.v1.KeepService.Walk:output_type -> hopgate.shard.v1.WalkResponse
-	19,  // 114: hopgate.shard.v1.ReadService.Scan:output_type -> hopgate.shard.v1.ScanResponse
-	21,  // 115: hopgate.shard.v1.ReadService.LabelSets:output_type -> hopgate.shard.v1.LabelSetsResponse
-	23,  // 116: hopgate.shard.v1.ReadService.Properties:output_type -> hopgate.shard.v1.PropertiesResponse
-	26,  // 117: hopgate.shard.v1.ReadService.Expand:output_type -> hopgate.shard.v1.ExpandResponse
-	28,  // 118: hopgate.shard.v1.ReadService.Step:output_type -> hopgate.shard.v1.StepResponse
-	30,  // 119: hopgate.shard.v1.ReadService.Degrees:output_type -> hopgate.shard.v1.DegreesResponse
-	37,  // 120: hopgate.shard.v1.ReadService.EdgeProperties:output_type -> hopgate.shard.v1.EdgePropertiesResponse
-	39,  // 121: hopgate.shard.v1.ReadService.EdgeRecords:output_type -> hopgate.shard.v1.EdgeRecordsResponse
-	42,  // 122: hopgate.shard.v1.ReadService.Seek:output_type -> hopgate.shard.v1.SeekResponse
-	45,  // 123: hopgate.shard.v1.ReadService.SeekRange:output_type -> hopgate.shard.v1.SeekRangeResponse
-	47,  // 124: hopgate.shard.v1.ReadService.Large:output_type -> hopgate.shard.v1.LargeResponse
-	32,  // 125: hopgate.shard.v1.ReadService.Compare:output_type -> hopgate.shard.v1.CompareResponse
-	35,  // 126: hopgate.shard.v1.ReadService.Aggregate:output_type -> hopgate.shard.v1.AggregateResponse
-	49,  // 127: hopgate.shard.v1.ReadService.SearchText:output_type -> hopgate.shard.v1.SearchTextResponse
-	15,  // 128: hopgate.shard.v1.ReadService.Batch:output_type -> hopgate.shard.v1.BatchResponse
-	51,  // 129: hopgate.shard.v1.LeadService.Graphs:output_type -> hopgate.shard.v1.GraphsResponse
-	53,  // 130: hopgate.shard.v1.LeadService.CreateGraph:output_type -> hopgate.shard.v1.CreateGraphResponse
-	55,  // 131: hopgate.shard.v1.LeadService.DropGraph:output_type -> hopgate.shard.v1.DropGraphResponse
-	65,  // 132: hopgate.shard.v1.LeadService.Describe:output_type -> hopgate.shard.v1.DescribeResponse
-	67,  // 133: hopgate.shard.v1.LeadService.Begin:output_type -> hopgate.shard.v1.BeginResponse
-	70,  // 134: hopgate.shard.v1.LeadService.Renew:output_type -> hopgate.shard.v1.RenewResponse
-	76,  // 135: hopgate.shard.v1.LeadService.Intern:output_type -> hopgate.shard.v1.InternResponse
-	78,  // 136: hopgate.shard.v1.LeadService.Mutate:output_type -> hopgate.shard.v1.MutateResponse
-	80,  // 137: hopgate.shard.v1.LeadService.Count:output_type -> hopgate.shard.v1.CountResponse
-	82,  // 138: hopgate.shard.v1.LeadService.Commit:output_type -> hopgate.shard.v1.CommitResponse
-	84,  // 139: hopgate.shard.v1.LeadService.Outcome:output_type -> hopgate.shard.v1.OutcomeResponse
-	89,  // 140: hopgate.shard.v1.LeadService.Load:output_type -> hopgate.shard.v1.LoadResponse
-	92,  // 141: hopgate.shard.v1.LeadService.LoadState:output_type -> hopgate.shard.v1.LoadStateResponse
-	94,  // 142: hopgate.shard.v1.LeadService.CreateIndex:output_type -> hopgate.shard.v1.CreateIndexResponse
-	96,  // 143: hopgate.shard.v1.LeadService.DropIndex:output_type -> hopgate.shard.v1.DropIndexResponse
-	104, // 144: hopgate.shard.v1.LeadService.IndexProgress:output_type -> hopgate.shard.v1.IndexProgressResponse
-	98,  // 145: hopgate.shard.v1.LeadService.SetTTL:output_type -> hopgate.shard.v1.SetTTLResponse
-	100, // 146: hopgate.shard.v1.LeadService.DropTTL:output_type -> hopgate.shard.v1.DropTTLResponse
-	102, // 147: hopgate.shard.v1.LeadService.Define:output_type -> hopgate.shard.v1.DefineResponse
-	108, // [108:148] is the sub-list for method output_type
-	68,  // [68:108] is the sub-list for method input_type
+	103, // 108: hopgate.shard.v1.LeadService.Version:input_type -> hopgate.shard.v1.VersionRequest
+	3,   // 109: hopgate.shard.v1.KeepService.Attach:output_type -> hopgate.shard.v1.AttachResponse
+	5,   // 110: hopgate.shard.v1.KeepService.Drop:output_type -> hopgate.shard.v1.DropResponse
+	7,   // 111: hopgate.shard.v1.KeepService.Apply:output_type -> hopgate.shard.v1.ApplyResponse
+	9,   // 112: hopgate.shard.v1.KeepService.Get:output_type -> hopgate.shard.v1.GetResponse
+	11,  // 113: hopgate.shard.v1.KeepService.GetAll:output_type -> hopgate.shard.v1.GetAllResponse
+	13,  // 114: hopgate.shard.v1.KeepService.Walk:output_type -> hopgate.shard.v1.WalkResponse
+	19,  // 115: hopgate.shard.v1.ReadService.Scan:output_type -> hopgate.shard.v1.ScanResponse
+	21,  // 116: hopgate.shard.v1.ReadService.LabelSets:output_type -> hopgate.shard.v1.LabelSetsResponse
+	23,  // 117: hopgate.shard.v1.ReadService.Properties:output_type -> hopgate.shard.v1.PropertiesResponse
+	26,  // 118: hopgate.shard.v1.ReadService.Expand:output_type -> hopgate.shard.v1.ExpandResponse
+	28,  // 119: hopgate.shard.v1.ReadService.Step:output_type -> hopgate.shard.v1.StepResponse
+	30,  // 120: hopgate.shard.v1.ReadService.Degrees:output_type -> hopgate.shard.v1.DegreesResponse
+	37,  // 121: hopgate.shard.v1.ReadService.EdgeProperties:output_type -> hopgate.shard.v1.EdgePropertiesResponse
+	39,  // 122: hopgate.shard.v1.ReadService.EdgeRecords:output_type -> hopgate.shard.v1.EdgeRecordsResponse
+	42,  // 123: hopgate.shard.v1.ReadService.Seek:output_type -> hopgate.shard.v1.SeekResponse
+	45,  // 124: hopgate.shard.v1.ReadService.SeekRange:output_type -> hopgate.shard.v1.SeekRangeResponse
+	47,  // 125: hopgate.shard.v1.ReadService.Large:output_type -> hopgate.shard.v1.LargeResponse
+	32,  // 126: hopgate.shard.v1.ReadService.Compare:output_type -> hopgate.shard.v1.CompareResponse
+	35,  // 127: hopgate.shard.v1.ReadService.Aggregate:output_type -> hopgate.shard.v1.AggregateResponse
+	49,  // 128: hopgate.shard.v1.ReadService.SearchText:output_type -> hopgate.shard.v1.SearchTextResponse
+	15,  // 129: hopgate.shard.v1.ReadService.Batch:output_type -> hopgate.shard.v1.BatchResponse
+	51,  // 130: hopgate.shard.v1.LeadService.Graphs:output_type -> hopgate.shard.v1.GraphsResponse
+	53,  // 131: hopgate.shard.v1.LeadService.CreateGraph:output_type -> hopgate.shard.v1.CreateGraphResponse
+	55,  // 132: hopgate.shard.v1.LeadService.DropGraph:output_type -> hopgate.shard.v1.DropGraphResponse
+	65,  // 133: hopgate.shard.v1.LeadService.Describe:output_type -> hopgate.shard.v1.DescribeResponse
+	67,  // 134: hopgate.shard.v1.LeadService.Begin:output_type -> hopgate.shard.v1.BeginResponse
+	70,  // 135: hopgate.shard.v1.LeadService.Renew:output_type -> hopgate.shard.v1.RenewResponse
+	76,  // 136: hopgate.shard.v1.LeadService.Intern:output_type -> hopgate.shard.v1.InternResponse
+	78,  // 137: hopgate.shard.v1.LeadService.Mutate:output_type -> hopgate.shard.v1.MutateResponse
+	80,  // 138: hopgate.shard.v1.LeadService.Count:output_type -> hopgate.shard.v1.CountResponse
+	82,  // 139: hopgate.shard.v1.LeadService.Commit:output_type -> hopgate.shard.v1.CommitResponse
+	84,  // 140: hopgate.shard.v1.LeadService.Outcome:output_type -> hopgate.shard.v1.OutcomeResponse
+	89,  // 141: hopgate.shard.v1.LeadService.Load:output_type -> hopgate.shard.v1.LoadResponse
+	92,  // 142: hopgate.shard.v1.LeadService.LoadState:output_type -> hopgate.shard.v1.LoadStateResponse
+	94,  // 143: hopgate.shard.v1.LeadService.CreateIndex:output_type -> hopgate.shard.v1.CreateIndexResponse
+	96,  // 144: hopgate.shard.v1.LeadService.DropIndex:output_type -> hopgate.shard.v1.DropIndexResponse
+	106, // 145: hopgate.shard.v1.LeadService.IndexProgress:output_type -> hopgate.shard.v1.IndexProgressResponse
+	98,  // 146: hopgate.shard.v1.LeadService.SetTTL:output_type -> hopgate.shard.v1.SetTTLResponse
+	100, // 147: hopgate.shard.v1.LeadService.DropTTL:output_type -> hopgate.shard.v1.DropTTLResponse
+	102, // 148: hopgate.shard.v1.LeadService.Define:output_type -> hopgate.shard.v1.DefineResponse
+	104, // 149: hopgate.shard.v1.LeadService.Version:output_type -> hopgate.shard.v1.VersionResponse
+	109, // [109:150] is the sub-list for method output_type
+	68,  // [68:109] is the sub-list for method input_type
 	68,  // [68:68] is the sub-list for extension type_name
 	68,  // [68:68] is the sub-list for extension extendee
 	0,   // [0:68] is the sub-list for field type_name
@@ -8177,7 +8331,7 @@ func file_hopgate_shard_v1_shard_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_shard_v1_shard_proto_rawDesc), len(file_hopgate_shard_v1_shard_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   109,
+			NumMessages:   111,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

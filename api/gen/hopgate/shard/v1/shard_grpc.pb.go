@@ -991,6 +991,7 @@ const (
 	LeadService_SetTTL_FullMethodName        = "/hopgate.shard.v1.LeadService/SetTTL"
 	LeadService_DropTTL_FullMethodName       = "/hopgate.shard.v1.LeadService/DropTTL"
 	LeadService_Define_FullMethodName        = "/hopgate.shard.v1.LeadService/Define"
+	LeadService_Version_FullMethodName       = "/hopgate.shard.v1.LeadService/Version"
 )
 
 // LeadServiceClient is the client API for LeadService service.
@@ -1024,6 +1025,8 @@ type LeadServiceClient interface {
 	DropTTL(ctx context.Context, in *DropTTLRequest, opts ...grpc.CallOption) (*DropTTLResponse, error)
 	// Define changes what users have defined in the graph, such as access rules.
 	Define(ctx context.Context, in *DefineRequest, opts ...grpc.CallOption) (*DefineResponse, error)
+	// Version tells which commit last changed some parts of the graph, in the snapshot of a transaction.
+	Version(ctx context.Context, in *VersionRequest, opts ...grpc.CallOption) (*VersionResponse, error)
 }
 
 type leadServiceClient struct {
@@ -1233,6 +1236,16 @@ func (c *leadServiceClient) Define(ctx context.Context, in *DefineRequest, opts 
 	return out, nil
 }
 
+func (c *leadServiceClient) Version(ctx context.Context, in *VersionRequest, opts ...grpc.CallOption) (*VersionResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(VersionResponse)
+	err := c.cc.Invoke(ctx, LeadService_Version_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // LeadServiceServer is the server API for LeadService service.
 // All implementations must embed UnimplementedLeadServiceServer
 // for forward compatibility.
@@ -1264,6 +1277,8 @@ type LeadServiceServer interface {
 	DropTTL(context.Context, *DropTTLRequest) (*DropTTLResponse, error)
 	// Define changes what users have defined in the graph, such as access rules.
 	Define(context.Context, *DefineRequest) (*DefineResponse, error)
+	// Version tells which commit last changed some parts of the graph, in the snapshot of a transaction.
+	Version(context.Context, *VersionRequest) (*VersionResponse, error)
 	mustEmbedUnimplementedLeadServiceServer()
 }
 
@@ -1330,6 +1345,9 @@ func (UnimplementedLeadServiceServer) DropTTL(context.Context, *DropTTLRequest) 
 }
 func (UnimplementedLeadServiceServer) Define(context.Context, *DefineRequest) (*DefineResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Define not implemented")
+}
+func (UnimplementedLeadServiceServer) Version(context.Context, *VersionRequest) (*VersionResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Version not implemented")
 }
 func (UnimplementedLeadServiceServer) mustEmbedUnimplementedLeadServiceServer() {}
 func (UnimplementedLeadServiceServer) testEmbeddedByValue()                     {}
@@ -1687,6 +1705,24 @@ func _LeadService_Define_Handler(srv interface{}, ctx context.Context, dec func(
 	return interceptor(ctx, in, info, handler)
 }
 
+func _LeadService_Version_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(VersionRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(LeadServiceServer).Version(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: LeadService_Version_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(LeadServiceServer).Version(ctx, req.(*VersionRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // LeadService_ServiceDesc is the grpc.ServiceDesc for LeadService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -1765,6 +1801,10 @@ var LeadService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Define",
 			Handler:    _LeadService_Define_Handler,
+		},
+		{
+			MethodName: "Version",
+			Handler:    _LeadService_Version_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{
