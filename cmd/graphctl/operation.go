@@ -26,10 +26,10 @@ func newOperation(a *app) *cobra.Command {
 		putOperations(a, "import FILE …", "Add the operations of manifests of persisted queries, as Apollo's and Cosmo's tools write them", "db.operations.import",
 			func(file, text string) error { _, err := operation.Manifest(file, []byte(text)); return err }),
 		operationTable(a, "list", "List the operations that the caller may run", cobra.NoArgs,
-			"CALL db.operations.list() YIELD name, state, version, write, description, problem RETURN name, state, version, write, description, problem"),
+			"CALL db.operations.list() YIELD name, kind, state, version, write, description, problem RETURN name, kind, state, version, write, description, problem"),
 		operationTable(a, "show NAME", "Show an operation", cobra.ExactArgs(1),
-			"CALL db.operations.list() YIELD name, description, params, roles, write, state, problem, version, hash, id, statement WITH * WHERE name = $name "+
-				"RETURN name, description, params, roles, write, state, problem, version, hash, id, statement"),
+			"CALL db.operations.list() YIELD name, kind, route, description, params, roles, write, state, problem, version, hash, id, statement WITH * WHERE name = $name "+
+				"RETURN name, kind, route, description, params, roles, write, state, problem, version, hash, id, statement"),
 		operationTable(a, "enable NAME", "Enable an operation", cobra.ExactArgs(1), "CALL db.operations.enable($name)"),
 		operationTable(a, "disable NAME", "Disable an operation: its calls fail until it is enabled", cobra.ExactArgs(1), "CALL db.operations.disable($name)"),
 		operationTable(a, "drop NAME", "Drop an operation", cobra.ExactArgs(1), "CALL db.operations.drop($name)"),

@@ -26,33 +26,40 @@ func TestOperation(t *testing.T) {
 		require.Zero(t, code, errs)
 		return out
 	}
-	const list = "name,state,version,write,description,problem\n"
+	const list = "name,kind,state,version,write,description,problem\n"
 	const add, find = "// name: add\n// param: name :: STRING\nCREATE (:Person {name: $name})\n", "// name: find\n// description: By name.\n" +
 		"// param: name :: STRING -- of a person\n// param: most :: INTEGER = 10\nMATCH (p:Person {name: $name}) RETURN p.name AS name LIMIT $most"
 	require.Equal(t, list, good("", "list", "-o", "csv"))
 	require.Regexp(t, `^name,version,write,hash\nadd,1,true,[0-9a-f]{64}\nfind,1,false,[0-9a-f]{64}\n$`,
 		good("", "put", "-o", "csv", file("people.cypher", "\ufeff"+add+find)))
-	require.Regexp(t, "(?m)^find,broken,1,false,By name.,.*Person", good("", "list", "-o", "csv"), "there is no such label")
+	require.Regexp(t, "(?m)^find,statement,broken,1,false,By name.,.*Person", good("", "list", "-o", "csv"), "there is no such label")
 	_, errs, code := ctl(a.Address, "", "query", "-p", `name="Ann"`, "CALL op.add($name)")
 	require.Zero(t, code, errs)
-	require.Equal(t, list+"add,enabled,1,true,,\nfind,enabled,1,false,By name.,\n", good("", "list", "-o", "csv"))
+	require.Equal(t, list+"add,statement,enabled,1,true,,\nfind,statement,enabled,1,false,By name.,\n", good("", "list", "-o", "csv"))
 	out, errs, code := ctl(a.Address, "", "query", "-o", "csv", "CALL op.find('Ann')")
 	require.Zero(t, code, errs)
 	require.Equal(t, "name\nAnn\n", out)
 
+	require.Contains(t, good("", "put", "-o", "csv", file("person.json", "// name: person\n// route: get\n// param: name :: STRING\n"+
+		`{"Person": {"name": {"$param": "name"}}}`)), "person,1,false,")
+	require.Contains(t, good("", "list", "-o", "csv"), "\nperson,fetch,enabled,1,false,,\n")
+	out, errs, code = ctl(a.Address, "", "query", "-o", "ndjson", "CALL op.person('Ann')")
+	require.Zero(t, code, errs)
+	require.Contains(t, out, `{"Person":{"name":"Ann"}}`)
+	good("", "drop", "person")
 	shown := good("", "show", "find", "-o", "json")
 	for _, part := range []string{"MATCH (p:Person {name: $name}) RETURN p.name AS name LIMIT $most", `of a person`, `"10"`, "enabled"} {
 		require.Contains(t, shown, part)
 	}
 	good("", "disable", "find")
-	require.Contains(t, good("", "list", "-o", "csv"), "\nfind,disabled,1,")
+	require.Contains(t, good("", "list", "-o", "csv"), "\nfind,statement,disabled,1,")
 	_, errs, code = ctl(a.Address, "", "query", "CALL op.find('Ann')")
 	require.Equal(t, cli.Failed, code)
 	require.Contains(t, errs, "Neo.ClientError.Operation.Disabled")
 	require.Regexp(t, "\nfind,2,false,", good("// name: find\nRETURN 2 AS two", "put", "-o", "csv", "-"))
-	require.Contains(t, good("", "list", "-o", "csv"), "\nfind,disabled,2,", "it stays disabled")
+	require.Contains(t, good("", "list", "-o", "csv"), "\nfind,statement,disabled,2,", "it stays disabled")
 	good("", "enable", "find")
-	require.Contains(t, good("", "list", "-o", "csv"), "\nfind,enabled,2,")
+	require.Contains(t, good("", "list", "-o", "csv"), "\nfind,statement,enabled,2,")
 
 	manifest := `{"format": "apollo-persisted-query-manifest", "version": 1, "operations": [` +
 		`{"id": "abc", "name": "one", "type": "query", "body": "RETURN 1 AS one"}, {"id": "def", "name": "two", "type": "query", "body": "RETURN 2 AS two"}]}`

@@ -1,5 +1,6 @@
-// Package operation holds trusted operations: statements that an admin has given a name, typed parameters and the roles that may run them.
-// It reads them from files and manifests, keeps them among the definitions of a graph, and checks the parameters of a call.
+// Package operation holds trusted operations: statements, fetches and traversals that an admin has given a name, typed parameters and the
+// roles that may run them. It reads them from files and manifests, keeps them among the definitions of a graph, and checks the parameters of
+// a call.
 //
 //	operations/*.cypher ── Parse ──────┐
 //	manifest of ids ────── Manifest ───┴─ Operation ── Record ──► shard.Graph.Define
@@ -14,5 +15,11 @@
 //	// param: most :: INTEGER = 10 -- how many people
 //	MATCH (:Person {id: $id})-[:KNOWS]-(p) RETURN p.name AS name ORDER BY name LIMIT $most
 //
-// Each line "// name:" begins an operation. A default is JSON.
+// Each line "// name:" begins an operation. A default is JSON. With a line "// route:", the operation is a fetch or a traversal, and the body of
+// that route stands in place of the statement; {"$param": "id"} stands for a parameter, wherever a value may stand:
+//
+//	// name: person
+//	// route: get
+//	// param: id :: INTEGER
+//	{"Person": {"id": {"$param": "id"}}}
 package operation

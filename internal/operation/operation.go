@@ -26,9 +26,13 @@ type Operation struct {
 	// Roles are the custom roles that may run the operation; without any, all callers may who have the built-in role operations or a higher
 	// one, or a custom role.
 	Roles []string `json:"roles,omitempty"`
-	// Statement is the text without the comments that describe it.
+	// Route is the route of a fetch or a traversal: get, head, gets, heads, post, put, delete, traverse, path, subgraph, vertices or edges; "" for
+	// a statement.
+	Route string `json:"route,omitempty"`
+	// Statement is the text without the comments that describe it: a statement, or the body of the route, in which {"$param": "name"} stands
+	// for the value of a parameter.
 	Statement string `json:"statement"`
-	// Write says that the statement changes the graph.
+	// Write says that the operation changes the graph.
 	Write    bool `json:"write,omitempty"`
 	Disabled bool `json:"disabled,omitempty"`
 	// Version grows, from 1, with each change of the operation.
@@ -39,6 +43,8 @@ type Operation struct {
 	ID string `json:"id,omitempty"`
 	// Hash is the SHA-256 of Statement in hexadecimal digits.
 	Hash string `json:"-"`
+
+	body []piece // of a fetch or a traversal
 }
 
 // Param is a parameter.
@@ -157,6 +163,15 @@ func (o *Operation) complete() error {
 		}
 		if err := p.complete(); err != nil {
 			return fmt.Errorf("the parameter %s: %w", p.Name, err)
+		}
+	}
+	if o.Route != "" {
+		if routes[o.Route] == "" {
+			return fmt.Errorf("the route %q is none of a fetch or a traversal: %s", o.Route, routeNames)
+		}
+		var err error
+		if o.body, err = o.parseBody(); err != nil {
+			return err
 		}
 	}
 	sum := sha256.Sum256([]byte(o.Statement))

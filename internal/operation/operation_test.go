@@ -69,6 +69,51 @@ func TestParse(t *testing.T) {
 	}
 }
 
+func TestBody(t *testing.T) {
+	const head = "// name: a\n// route: get\n// param: id :: INTEGER?\n// param: tags :: LIST<STRING> = []\n"
+	all, err := Parse("a.json", head+"{\"User\": {\"id\": {\"$param\": \"id\"}, \"tag{}\": [\"x\", { \"$param\" : \"tags\" }],\n // no\n")
+	require.ErrorContains(t, err, `a.json:6:2: the operation a: the body is not JSON`)
+	require.Empty(t, all)
+	all, err = Parse("a.json", head+`{"User": {"id": {"$param": "id"}, "tag{}": { "$param" : "tags" }, "name$": "$id%"}}`)
+	require.NoError(t, err)
+	o := all[0]
+	require.Equal(t, Fetch, o.Kind())
+	params, err := o.Bind(map[string]graph.Value{"id": {}, "tags": graph.ListValue([]graph.Value{graph.StringValue(`"}`)})})
+	require.NoError(t, err)
+	body, err := o.Body(params)
+	require.NoError(t, err)
+	require.Equal(t, `{"User": {"id": null, "tag{}": ["\"}"], "name$": "$id%"}}`, string(body))
+	body, err = o.Body(o.Sample())
+	require.NoError(t, err)
+	require.Equal(t, `{"User": {"id": 1, "tag{}": [], "name$": "$id%"}}`, string(body))
+	for text, want := range map[string]string{
+		`{"a": {"$param": "x"}}`:                     `f:5:16: the operation a: {"$param": x} names no parameter`,
+		`  {"a": {"$param": 1}}`:                     `f:5:18: the operation a: {"$param": 1} names no parameter`,
+		`{"a": {"b": 1, "$param": "id"}}`:            `must be the whole value of a member`,
+		`{"a": {"$param": "id", "b": 1}}`:            `must be the whole value of a member`,
+		`{"$param": "id"}`:                           `must be the whole value of a member`,
+		`{"User": {"@order": {"$param": "tags"}}}`:   `"@order" takes no parameter`,
+		`{"User": {"id@": {"$param": "tags"}}}`:      `"id@" takes no parameter`,
+		`{"User": {"@combine": [{"$param": "id"}]}}`: `"@combine" takes no parameter`,
+		`[1]`:                   `the body must be a JSON object`,
+		`{"a": 1} 2`:            `f:5:9: the operation a: unexpected text after the body`,
+		`{"a": `:                `f:5:6: the operation a: the body is not JSON: it ends too early`,
+		"{\"a\": 1,\n\"a\": 2}": `f:6:1: the operation a: the body is not JSON`,
+	} {
+		_, err := Parse("f", head+text)
+		require.ErrorContains(t, err, want, text)
+	}
+	_, err = Parse("f", "// name: a\n// route: gett\n{}")
+	require.ErrorContains(t, err, `f:2:11: the route "gett" must be there once`)
+	_, err = Parse("f", "// name: a\n// route: get\n// param: m :: LIST<MAP>\n{}")
+	require.ErrorContains(t, err, "a fetch takes no MAP")
+	all, err = Parse("f", "// name: a\n// route: traverse\n// param: m :: ANY\n{\"from\": {\"label\": \"P\", \"value\": {\"$param\": \"m\"}}}")
+	require.NoError(t, err)
+	require.Equal(t, Traversal, all[0].Kind())
+	_, err = Parse("f", "// name: a\n// route: traverse\n// param: m :: STRING\n{\"where\": {\"$param\": \"m\"}}")
+	require.ErrorContains(t, err, `"where" takes no parameter`)
+}
+
 func TestManifest(t *testing.T) {
 	all, err := Manifest("m.json", []byte(`{"format":"apollo-persisted-query-manifest","version":1,"operations":[
 		{"id":"x1","name":"one","type":"query","body":"// param: a :: INTEGER\nRETURN $a"},
@@ -162,6 +207,8 @@ func TestBind(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add(file)
 	f.Add("// name: a\n// param: x :: LIST<ANY> = [[1]]\nRETURN 1")
+	f.Add("// name: a\n// route: get\n// param: x :: INTEGER\n{\"User\": {\"id\": {\"$param\": \"x\"}, \"a{}\": [1, {\"$param\": \"x\"}]}}")
+	f.Add("// name: b\n// route: path\n// param: x :: MAP\n {\"from\": {\"value\": {\"$param\": \"x\"}}}")
 	f.Fuzz(func(t *testing.T, text string) {
 		all, err := Parse("f", text)
 		if err != nil {
@@ -173,6 +220,14 @@ func FuzzParse(f *testing.F) {
 		s, _, err := (*definition.Set)(nil).Apply(c)
 		if err == nil {
 			require.Len(t, All(s), len(all))
+		}
+		for _, o := range all {
+			if o.Route == "" {
+				continue
+			}
+			body, err := o.Body(o.Sample())
+			require.NoError(t, err)
+			require.True(t, json.Valid(body), "%s", body)
 		}
 	})
 }

@@ -25,7 +25,7 @@ func (p *PlaceError) Error() string {
 // Unwrap returns the error without its place.
 func (p *PlaceError) Unwrap() error { return p.Err }
 
-// Parse returns the operations of a file, whose name is for errors, which are *PlaceError. What comes before the first line "// name:" may only be
+// Parse returns the operations of a file, .cypher or .json, whose name is for errors, which are *PlaceError. What comes before the first line "// name:" may only be
 // comments and empty lines.
 func Parse(file, text string) (all []*Operation, err error) {
 	p := parser{file: file}
@@ -50,6 +50,8 @@ type parser struct {
 	all       []*Operation
 	o         *Operation // that the lines are about, or nil
 	from      int        // the line of its name
+	begun     int        // the line on which its statement begins, after so many bytes
+	indent    int
 	statement strings.Builder
 }
 
@@ -60,7 +62,7 @@ func header(line string) (key, value string, column int, ok bool) {
 	rest, ok := strings.CutPrefix(line, "//")
 	key, value, found := strings.Cut(rest, ":")
 	key = strings.TrimSpace(key)
-	if !ok || !found || !slices.Contains([]string{"name", "description", "role", "roles", "param", "id"}, key) {
+	if !ok || !found || !slices.Contains([]string{"name", "description", "role", "roles", "param", "id", "route"}, key) {
 		return "", "", 0, false
 	}
 	trimmed := strings.TrimLeft(value, " \t")
@@ -93,6 +95,10 @@ func (p *parser) take(line string) error {
 	case p.o == nil && !blank && !strings.HasPrefix(line, "//"):
 		return p.fail(1, errors.New(`a statement begins without a line "// name: …" before it`))
 	case p.o != nil && (p.statement.Len() > 0 || !blank && !strings.HasPrefix(line, "//")):
+		if p.statement.Len() == 0 {
+			p.begun = p.line
+			p.indent = len(line) - len(strings.TrimLeft(line, " \t"))
+		}
 		p.statement.WriteString(line)
 	}
 	return nil
@@ -107,6 +113,11 @@ func (p *parser) describe(key, value string, column int) error {
 		p.o.Description += value
 	case "id":
 		p.o.ID = value
+	case "route":
+		if p.o.Route != "" || routes[value] == "" {
+			return p.fail(column, fmt.Errorf("the route %q must be there once, and be %s", value, routeNames))
+		}
+		p.o.Route = value
 	case "param":
 		param, at, err := parseParam(value)
 		if err != nil {
@@ -172,7 +183,12 @@ func (p *parser) end() error {
 	p.o.Statement = strings.TrimSuffix(strings.TrimSpace(p.statement.String()), ";")
 	p.statement.Reset()
 	if err := p.o.complete(); err != nil {
-		return &PlaceError{p.file, p.from, 1, fmt.Errorf("the operation %s: %w", p.o.Name, err)}
+		wrapped := fmt.Errorf("the operation %s: %w", p.o.Name, err)
+		if e, ok := errors.AsType[*bodyError](err); ok {
+			before := strings.Repeat(" ", p.indent) + p.o.Statement[:e.at]
+			return &PlaceError{p.file, p.begun + strings.Count(before, "\n"), len(before) - strings.LastIndexByte(before, '\n'), wrapped}
+		}
+		return &PlaceError{p.file, p.from, 1, wrapped}
 	}
 	p.all = append(p.all, p.o)
 	p.o = nil

@@ -67,6 +67,8 @@ type Options struct {
 	Rates *access.Rates
 	// Fetch bounds JSON-array fetches.
 	Fetch syntax.Limits
+	// Typed decodes the body of a traversal's route, for trusted operations; typedParams says that each parameter has its type.
+	Typed func(route string, body []byte, typedParams bool, charge *memory.Charge) (TypedRequest, error)
 }
 
 // EnsureDefaults sets options that are zero to their defaults.

@@ -19,6 +19,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/query/steps"
+	"github.com/hopgate/hopgate/internal/query/trusted"
 	"github.com/hopgate/hopgate/internal/query/watch"
 	"github.com/hopgate/hopgate/internal/shard"
 )
@@ -35,6 +36,11 @@ type FetchRequest struct {
 	Stale   time.Duration // by how much the snapshot that is read may be out of date; a method that writes fails
 	// Took, if not nil, is set to what the request took once it has ended.
 	Took *cost.Told
+	// Operation, if set, is the fetch that runs, with Params or what it decodes, in place of Body; Method is its own or "".
+	Operation *trusted.Call
+	Params    map[string]graph.Value
+	ReadOnly  bool  // an operation that writes fails
+	Unsafe    error // the error for an operation that writes; nil: it may write
 	// Items, if not nil, takes the items of the one array of a reading request, and sends the answer if nothing fails before.
 	Items Items
 }
@@ -55,7 +61,7 @@ type Items interface {
 // Fetch runs a JSON-array fetch and writes its answer to w. code is the answer's code. A request that fails before anything is
 // written is answered as well: its own structure and the error. err is set only if half of the answer was written, or writing
 // failed. Reading methods see one snapshot of the graph; writing methods are one transaction, committed before anything is
-// written.
+// written. A call of an operation that is refused before its fetch begins is not answered: code is 0, and err says why.
 func (e *Engine) Fetch(ctx context.Context, req FetchRequest, w io.Writer) (code int, err error) {
 	start := time.Now()
 	q := &Running{}
@@ -63,7 +69,7 @@ func (e *Engine) Fetch(ctx context.Context, req FetchRequest, w io.Writer) (code
 	e.watched(ctx, q, watch.FetchKind, start)
 	out := &watchedWriter{w: w, q: q}
 	res := fetch.Result{}
-	done := false
+	done, refused := false, false
 	defer func() {
 		switch {
 		case !done: // a panic is propagating to the server
@@ -75,14 +81,22 @@ func (e *Engine) Fetch(ctx context.Context, req FetchRequest, w io.Writer) (code
 		if req.Took != nil {
 			*req.Took = cost.Told{Cost: q.cost(time.Now()), Estimate: -1}
 		}
-		if done && err != nil && !res.Began && out.err == nil {
+		if done && err != nil && !refused && !res.Began && out.err == nil {
 			failure := syntax.AsError(err)
 			code = failure.Code
 			_, err = w.Write(fetch.Failure(req.Body, failure, time.Since(start)))
 		}
 	}()
 	need := e.fetchRole(ctx, q, req.Method)
-	if err = e.admit(ctx, q, start, need); err == nil {
+	err = e.admit(ctx, q, start, need)
+	if err == nil && req.Operation != nil {
+		ctx, need, err = bindFetch(ctx, e, q, &req)
+	}
+	if refused = err != nil && req.Operation != nil; refused {
+		done = true
+		return 0, err
+	}
+	if err == nil {
 		res, err = e.fetch(ctx, q, req, need, out)
 	}
 	var again reruns
@@ -96,6 +110,9 @@ func (e *Engine) Fetch(ctx context.Context, req FetchRequest, w io.Writer) (code
 
 // text returns the request as lists show it.
 func (r *FetchRequest) text() string {
+	if r.Operation != nil {
+		return r.Operation.Text()
+	}
 	body := r.Body[:min(len(r.Body), maxFetchText)]
 	return r.Method + " " + strings.ToValidUTF8(string(body), "")
 }
@@ -121,7 +138,7 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, need a
 		mode = shard.WriteExclusive
 		q.action = "write"
 	}
-	if err := q.grant.Check(q.Graph, need); err != nil {
+	if err := q.may(q.Graph, need); err != nil {
 		return res, err
 	}
 	q.permitted.Store(uint32(need))
@@ -141,7 +158,7 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, need a
 	e.restrict(ctx, r, q.Graph)
 	q.trace.Enter("execute")
 	q.trace.Stream()
-	run := &fetchRun{e: e, g: g, tx: tx, q: q, need: need, writes: mode != shard.Read}
+	run := &fetchRun{e: e, g: g, tx: tx, q: q, need: need, waitedFor: mode != shard.Read}
 	run.programs = e.fetches.of(g, tx.Counts())
 	if mode == shard.Read && req.Items != nil {
 		return run.items(ctx, r, req.Items)
@@ -160,7 +177,7 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, need a
 	var answer bytes.Buffer
 	res, err = fetch.Run(ctx, r, run, run.programs.cache, &answer)
 	if err == nil {
-		err = q.grant.Check(q.Graph, need)
+		err = q.may(q.Graph, need)
 	}
 	if err == nil {
 		q.trace.Enter("commit")
@@ -258,9 +275,11 @@ type fetchRun struct {
 	q        *Running
 	need     access.Role
 	programs *fetchPrograms
-	writes   bool
-	rows     *exec.Rows    // of the plan that runs
-	kept     exec.Retained // the memory of items after it
+	// waitedFor says that others wait for the end of the transaction.
+	waitedFor bool
+	inner     *exec.Env     // of the statement that runs the fetch, or nil
+	rows      *exec.Rows    // of the plan that runs
+	kept      exec.Retained // the memory of items after it
 }
 
 // items runs a request that gives items.
@@ -310,12 +329,15 @@ func (r *fetchRun) Run(ctx context.Context, q *plan.Query, params map[string]gra
 	if err != nil {
 		return err
 	}
+	if r.inner != nil {
+		return r.runInner(ctx, x, params, sink)
+	}
 	if err := r.q.resume(ctx); err != nil {
 		return err
 	}
 	env := r.e.env(r.q, params, false)
-	if r.writes {
-		env.Slot = nil // others wait for its end, so it never yields
+	if r.waitedFor {
+		env.Slot = nil // so it never yields
 	} else if err := r.q.cpu.beginPlan(ctx, x); err != nil {
 		return err
 	}
@@ -338,7 +360,7 @@ func (r *fetchRun) Run(ctx context.Context, q *plan.Query, params map[string]gra
 		if b == nil || err != nil {
 			return err
 		}
-		if err := r.q.grant.Check(r.q.Graph, r.need); err != nil {
+		if err := r.q.may(r.q.on(), r.need); err != nil {
 			return err
 		}
 		if n += b.N; n > passAfter && n-b.N <= passAfter {

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"errors"
 
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
@@ -30,56 +31,133 @@ func bindCall(e *Engine, res *Result) error {
 		own.Given, c = res.req.Params, &own
 		res.req.Operation = c
 	}
-	ctx, q := access.WithGrant(res.ctx, res.q.grant), res.q
-	if err := q.grant.Check(q.Graph, access.Operations); err != nil {
+	var o *operation.Operation
+	var params map[string]graph.Value
+	res.ctx, err = findOperation(res.ctx, e, res.q, func(g shard.Graph) (*operation.Operation, error) {
+		o, params, err = bind(res.q, g, res.q.Graph, c)
+		return o, err
+	})
+	if err != nil {
 		return err
+	}
+	return putOperation(res.ctx, e, o, params, &res.req)
+}
+
+// findOperation binds an operation in the graph of a request, and gives the caller the role that the operation needs.
+func findOperation(ctx context.Context, e *Engine, q *Running, bind func(shard.Graph) (*operation.Operation, error)) (context.Context, error) {
+	ctx = access.WithGrant(ctx, q.grant)
+	if err := q.grant.Check(q.Graph, access.Operations); err != nil {
+		return ctx, err
 	}
 	g, err := e.known(ctx, q.Graph)
 	if err != nil {
-		return err
+		return ctx, err
 	}
 	version := g.Definitions().Version() // g may learn of later ones
-	o, err := bind(q, g, q.Graph, &res.req)
+	o, err := bind(g)
 	if err != nil { // the cached graph may be out of date
 		now, stale := e.current(ctx, q.Graph)
 		if stale != nil {
-			return stale
+			return ctx, stale
 		}
 		if now.Definitions().Version() != version {
-			o, err = bind(q, now, q.Graph, &res.req)
+			o, err = bind(now)
 		}
 	}
 	if err != nil {
-		return err
+		return ctx, err
 	}
 	need := access.Reader
 	if o.Write {
 		need = access.Writer
 	}
 	ctx, grant, err := access.Raise(ctx, q.Graph, need)
+	if err == nil {
+		q.raised.Store(grant)
+	}
+	return ctx, err
+}
+
+// putOperation puts an operation in place of a request that calls it.
+func putOperation(ctx context.Context, e *Engine, o *operation.Operation, params map[string]graph.Value, req *Request) error {
+	if o.Kind() == operation.Statement {
+		req.Statement, req.Params = o.Statement, params
+		return nil
+	}
+	body, err := o.Body(params)
 	if err != nil {
 		return err
 	}
-	q.raised.Store(grant)
-	res.ctx = ctx
+	if o.Kind() == operation.Fetch {
+		if o.Write {
+			err := graph.RequestError(graph.KindInvalid, "NoStatement",
+				"the operation %s is a fetch that writes, which no statement can call: call it by POST /v1/op/%s, POST /%s?operation=%s or the RPC Fetch", o.Name, o.Name, o.Route, o.Name)
+			err.Code = "Neo.ClientError.Operation.NoStatement"
+			return err
+		}
+		req.Statement = "CALL db.fetch.run($method, $body) YIELD value RETURN value"
+		req.Params = map[string]graph.Value{"method": graph.StringValue(o.Route), "body": graph.StringValue(string(body))}
+		return nil
+	}
+	t, err := decodeTraversal(ctx, e, o, body)
+	if err != nil {
+		return err
+	}
+	req.typed, req.Params, req.ReadOnly = t.Typed, t.Typed.Params(t.Params), true
+	if req.limits = nil; t.Limits != (Limits{}) {
+		req.limits = &t.Limits
+	}
 	return nil
 }
 
+// decodeTraversal decodes the body of an operation that is a traversal.
+func decodeTraversal(ctx context.Context, e *Engine, o *operation.Operation, body []byte) (TypedRequest, error) {
+	if e.opt.Typed == nil {
+		return TypedRequest{}, graph.InternalError("a traversal", errors.New("the engine decodes no typed requests"))
+	}
+	charge := e.Charge(ctx)
+	defer charge.Release()
+	t, err := e.opt.Typed(o.Route, body, false, charge)
+	if err == nil && t.Graph != "" {
+		err = graph.RequestError(graph.KindInvalid, "InvalidOperation", "operation %s: it names a graph; an operation runs on its own graph", o.Name)
+	}
+	return t, err
+}
+
 // bindIn does the work of bindCall for a statement of an explicit transaction, whose caller keeps its role.
-func bindIn(q *Running, g shard.Graph, name string, req *Request) error {
+func bindIn(ctx context.Context, e *Engine, q *Running, g shard.Graph, name string, req *Request) error {
 	c, err := called(req)
 	if c == nil || err != nil {
 		return err
 	}
 	own := *c
 	own.Given, req.Operation = req.Params, &own
-	_, err = bind(q, g, name, req)
-	return err
+	o, params, err := bind(q, g, name, &own)
+	if err != nil {
+		return err
+	}
+	return putOperation(ctx, e, o, params, req)
 }
 
-// bind puts an operation in place of its call.
-func bind(q *Running, g shard.Graph, name string, req *Request) (*operation.Operation, error) {
-	c := req.Operation
+// bind returns the operation of a call, and its parameters.
+func bind(q *Running, g shard.Graph, name string, c *trusted.Call) (*operation.Operation, map[string]graph.Value, error) {
+	o, err := q.callable(g, name, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	q.called.Store(o)
+	params := c.Given
+	if c.Decode != nil {
+		params, err = c.Decode(o)
+	}
+	if err == nil {
+		params, err = o.Bind(params)
+	}
+	return o, params, err
+}
+
+// callable returns the operation of a call that the caller may make now.
+func (q *Running) callable(g shard.Graph, name string, c *trusted.Call) (*operation.Operation, error) {
 	o := c.Find(g)
 	if o == nil {
 		return nil, trusted.NotFound(name, c)
@@ -92,18 +170,6 @@ func bind(q *Running, g shard.Graph, name string, req *Request) (*operation.Oper
 		err.Code = "Neo.ClientError.Operation.Disabled"
 		return nil, err
 	}
-	q.called.Store(o)
-	params, err := c.Given, error(nil)
-	if c.Decode != nil {
-		params, err = c.Decode(o)
-	}
-	if err == nil {
-		params, err = o.Bind(params)
-	}
-	if err != nil {
-		return nil, err
-	}
-	req.Statement, req.Params = o.Statement, params
 	return o, nil
 }
 
@@ -132,14 +198,33 @@ func (p planner) Exclusive(ctx context.Context) bool {
 	return q != nil && q.exclusive
 }
 
-func (p planner) Plan(ctx context.Context, g shard.Graph, statement string) (out trusted.Plan, err error) {
-	x, err := p.e.prepare(ctx, g, statement)
+func (p planner) Plan(ctx context.Context, g shard.Graph, o *operation.Operation) (out trusted.Plan, err error) {
+	req := Request{Statement: o.Statement}
+	if o.Kind() != operation.Statement {
+		body, err := o.Body(o.Sample())
+		if err != nil {
+			return out, err
+		}
+		if o.Kind() == operation.Fetch {
+			out, err = planFetch(ctx, p.e, g, o.Route, body)
+			return out, fetchError(err)
+		}
+		t, err := decodeTraversal(ctx, p.e, o, body)
+		if err != nil {
+			return out, err
+		}
+		req.typed = t.Typed
+	}
+	x, err := p.e.prepareRequest(ctx, g, &req)
 	if err != nil {
 		return out, err
 	}
-	out = trusted.Plan{Command: x.command != nil || x.prefix != "", Graph: x.graph(), Params: x.params, Write: x.writes()}
+	out = trusted.Plan{Command: x.command != nil || x.prefix != "", Graph: x.graph(), Write: x.writes()}
+	if req.typed == nil {
+		out.Params = x.params
+	}
 	if x.command == nil {
-		out.Seeks = x.exec.Query.Seeks()
+		out.Seeks, out.Named = x.exec.Query.Seeks(), x.exec.Query.NamedIndexes()
 	}
 	for _, n := range x.notifications(g) {
 		if n.Category == "UNRECOGNIZED" {

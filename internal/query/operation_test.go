@@ -1,9 +1,12 @@
 package query
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,6 +14,7 @@ import (
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/definition"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/operation"
 	"github.com/hopgate/hopgate/internal/query/trusted"
 	"github.com/hopgate/hopgate/internal/query/watch"
@@ -166,4 +170,151 @@ func TestOperations(t *testing.T) {
 	query(Request{Statement: "CALL db.operations.drop('friends')"})
 	require.Len(t, e.Operations.Called(), 1)
 	require.Error(t, e.Operations.Drop(t.Context(), "", "friends"))
+}
+
+const people = `// name: person
+// route: get
+// description: A person and whom it knows.
+// param: id :: INTEGER
+// param: most :: INTEGER = 5
+{
+  "Person": {"id": {"$param": "id"}, "@column": "id,name"},
+  "friends[]": {"count": {"$param": "most"}, "hop": ">KNOWS", "start@": "Person/id", "Person:f": {"@column": "name"}}
+}
+// name: add
+// route: post
+// role: support
+// param: id :: INTEGER
+// param: name :: STRING?
+{"Person": {"id": {"$param": "id"}, "name": {"$param": "name"}}}`
+
+// TestFetchOperations calls operations that are fetches, by their own route and in statements.
+func TestFetchOperations(t *testing.T) {
+	e := New(stores["local"](t), Options{})
+	_, err := e.rows(Request{Statement: "CREATE CONSTRAINT FOR (p:Person) REQUIRE p.id IS UNIQUE"})
+	require.NoError(t, err)
+	_, err = e.rows(Request{Statement: "CREATE (a:Person {id: 1, name: 'Ann'})-[:KNOWS]->(:Person {id: 2, name: 'Bob'}), (a)-[:KNOWS]->(:Person {id: 3, name: 'Cy'})"})
+	require.NoError(t, err)
+	_, err = e.rows(Request{Statement: "UNWIND range(100, 2000) AS i CREATE (:Person {id: i})"}) // a seek is cheaper than a scan
+	require.NoError(t, err)
+	put := func(text string) error {
+		all, err := operation.Parse("f", text)
+		require.NoError(t, err)
+		_, err = e.Operations.Put(t.Context(), "", all)
+		return err
+	}
+	require.NoError(t, put(people))
+	times := regexp.MustCompile(`,"time":[0-9]+`)
+	call := func(ctx context.Context, req FetchRequest) (answer, failure string) {
+		t.Helper()
+		var b bytes.Buffer
+		c, err := e.Fetch(ctx, req, &b)
+		require.Equal(t, err == nil, c != 0)
+		return times.ReplaceAllString(b.String(), ""), code(err)
+	}
+	params := func(id int64) map[string]graph.Value { return map[string]graph.Value{"id": graph.IntValue(id)} }
+	const data, ok = `{"Person":{"id":1,"name":"Ann"},"friends[]":[{"Person:f":{"name":"Bob"}},{"Person:f":{"name":"Cy"}}]`, `,"ok":true,"code":200,"msg":"success"}`
+	person := operation.Get(definitions(t, e), "person")
+	for _, req := range []FetchRequest{
+		{Operation: &trusted.Call{Name: "person"}, Params: params(1)},
+		{Operation: &trusted.Call{Hash: person.Hash}, Method: "get", Params: params(1), ReadOnly: true},
+	} {
+		answer, failure := call(t.Context(), req)
+		require.Empty(t, failure)
+		require.Equal(t, data+ok, answer)
+	}
+	require.Len(t, person.Indexes, 1)
+	// A fetch that reads is a statement's row; one that writes is not.
+	text := func(rows []string, err error) string { require.NoError(t, err); return strings.Join(rows, ";") }
+	want := text(e.rows(Request{Statement: "RETURN {Person: {id: 1, name: 'Ann'}, `friends[]`: [{`Person:f`: {name: 'Bob'}}]} AS value"}))
+	require.Equal(t, want, text(e.rows(Request{Statement: "CALL op.person(1, 1)"})))
+	tx, err := e.Begin(t.Context(), TxOptions{})
+	require.NoError(t, err)
+	for _, statement := range []string{"MATCH (p:Person {id: 1}) SET p.name = 'Amy'", "CALL op.person(1, 1)"} {
+		res, err := tx.Run(t.Context(), Request{Statement: statement})
+		require.NoError(t, err)
+		b, err := res.Next()
+		require.NoError(t, err)
+		if b != nil {
+			require.Contains(t, string(notation.PlainJSON.Append(nil, b.Cols[0].Value(0))), "Amy", "the transaction sees its changes")
+		}
+		res.Close()
+	}
+	tx.Rollback()
+	runner := access.WithIdentity(t.Context(), &access.Identity{Name: "app", Every: access.Operations})
+	support := access.WithIdentity(t.Context(), &access.Identity{Name: "ann", Every: access.Operations, Roles: []string{"support"}})
+	answer, failure := call(runner, FetchRequest{Operation: &trusted.Call{Name: "person"}, Params: params(2)})
+	require.Empty(t, failure)
+	require.Equal(t, `{"Person":{"id":2,"name":"Bob"}`+ok, answer)
+	answer, failure = call(support, FetchRequest{Operation: &trusted.Call{Name: "add"}, Params: map[string]graph.Value{"id": graph.IntValue(9), "name": {}}})
+	require.Empty(t, failure)
+	require.Equal(t, `{"Person":{"ok":true,"code":200,"msg":"success","count":1,"id":9}`+ok, answer)
+	require.Equal(t, text(e.rows(Request{Statement: "RETURN {id: 9} AS p"})), text(e.rows(Request{Statement: "MATCH (p:Person {id: 9}) RETURN properties(p) AS p"})))
+	add, read := &trusted.Call{Name: "add"}, &trusted.Call{Name: "person"}
+	for _, c := range []struct {
+		ctx  context.Context
+		req  FetchRequest
+		want string
+	}{
+		{runner, FetchRequest{Method: "get", Body: []byte(`{"Person": {}}`)}, ""},
+		{runner, FetchRequest{Operation: add, Params: params(9)}, "Neo.ClientError.Security.Forbidden"},
+		{support, FetchRequest{Operation: read}, "Neo.ClientError.Statement.ParameterMissing"},
+		{support, FetchRequest{Operation: read, Params: map[string]graph.Value{"id": graph.StringValue("1")}}, "Neo.ClientError.Statement.ArgumentError"},
+		{support, FetchRequest{Operation: &trusted.Call{Name: "no"}}, "Neo.ClientError.Operation.NotFound"},
+		{support, FetchRequest{Operation: read, Method: "gets", Params: params(1)}, "Neo.ClientError.Operation.AnotherKind"},
+		{support, FetchRequest{Operation: add, ReadOnly: true, Params: map[string]graph.Value{"id": graph.IntValue(9), "name": {}}}, "Neo.ClientError.Statement.AccessMode"},
+	} {
+		answer, failure := call(c.ctx, c.req)
+		if c.want == "" {
+			require.Contains(t, answer, `"code":401`)
+			continue
+		}
+		require.Equal(t, c.want, failure)
+		require.Empty(t, answer)
+	}
+	_, err = e.rows(Request{Statement: "CALL op.add(1, 'x')"})
+	require.Equal(t, "Neo.ClientError.Operation.NoStatement", code(err))
+	// It is planned when it is put, with its samples, and named in lists.
+	require.ErrorContains(t, put("// name: bad\n// route: get\n{\"City\": {}}"), `operation bad: fetch: "City": there is no label`)
+	require.ErrorContains(t, put("// name: bad\n// route: delete\n{\"City\": {\"id\": 1}}"), `there is no label`)
+	require.ErrorContains(t, put("// name: bad\n// route: get\n// param: n :: STRING\n{\"[]\": {\"count\": {\"$param\": \"n\"}, \"page\": \"x\", \"Person\": {}}}"), `"[]/page": must be a whole number`)
+	state, err := e.Operations.List(t.Context(), "")
+	require.NoError(t, err)
+	require.Len(t, state, 2)
+	require.Empty(t, state[1].Problem)
+	for _, ix := range []string{"SHOW CONSTRAINTS YIELD name RETURN name"} {
+		rows, err := e.rows(Request{Statement: ix})
+		require.NoError(t, err)
+		_, err = e.rows(Request{Statement: "DROP CONSTRAINT " + strings.Trim(rows[0], "'\" []")})
+		require.NoError(t, err)
+	}
+	state, err = e.Operations.List(t.Context(), "")
+	require.NoError(t, err)
+	require.Contains(t, state[1].Problem, "in which the operation sought when it was put")
+}
+
+// TestNamedIndexes drops the index that a procedure of an operation searches.
+func TestNamedIndexes(t *testing.T) {
+	e := New(stores["local"](t), Options{})
+	for _, s := range []string{
+		"CREATE (:Doc {text: 'graphs', v: [1.0, 0.0]})", "CREATE FULLTEXT INDEX texts FOR (d:Doc) ON EACH [d.text]",
+		"CREATE VECTOR INDEX near FOR (d:Doc) ON (d.v) OPTIONS {indexConfig: {`vector.dimensions`: 2, `vector.similarity_function`: 'cosine'}}", "CALL db.awaitIndexes()",
+	} {
+		_, err := e.rows(Request{Statement: s})
+		require.NoError(t, err, s)
+	}
+	all, err := operation.Parse("f", "// name: a\n// param: q :: STRING\nCALL db.index.fulltext.queryNodes('texts', $q) YIELD node RETURN node.text\n"+
+		"// name: b\n// param: v :: LIST<FLOAT>\nCALL { CALL db.index.vector.queryNodes('near', 1, $v) YIELD node RETURN node } RETURN node.text")
+	require.NoError(t, err)
+	_, err = e.Operations.Put(t.Context(), "", all)
+	require.NoError(t, err)
+	require.Zero(t, e.Operations.Broken()[DefaultGraph])
+	for i, name := range []string{"texts", "near"} {
+		_, err := e.rows(Request{Statement: "DROP INDEX " + name})
+		require.NoError(t, err)
+		state, err := e.Operations.List(t.Context(), "")
+		require.NoError(t, err)
+		require.Equal(t, "there is no online index "+name+", which the operation searches", state[i].Problem)
+		require.Equal(t, i+1, e.Operations.Broken()[DefaultGraph])
+	}
 }

@@ -42,6 +42,9 @@ type Transaction struct {
 	opt     TxOptions
 	indexes []graph.Index // of the snapshot, those of what access rules hide among them
 
+	// calls is the role in which it runs operations, and no other statements, since the caller has no role that reads; None otherwise.
+	calls access.Role
+
 	ctx     context.Context // ends when the transaction must end: killed, timed out, rolled back
 	cancel  context.CancelCauseFunc
 	stop    func() bool // stops watching ctx
@@ -73,9 +76,19 @@ var (
 func (e *Engine) Begin(ctx context.Context, opt TxOptions) (*Transaction, error) {
 	system := e.isSystem(opt.Graph)
 	opt.Graph = e.graphName(opt.Graph)
+	calls := access.None
 	if err := access.Check(ctx, opt.Graph, access.Reader); err != nil {
-		e.opt.Audit.Record(ctx, "read", opt.Graph, "BEGIN", graph.AsError(err).Code)
-		return nil, err
+		calls = access.Writer
+		if opt.ReadOnly {
+			calls = access.Reader
+		}
+		if access.Check(ctx, opt.Graph, access.Operations) != nil {
+			e.opt.Audit.Record(ctx, "read", opt.Graph, "BEGIN", graph.AsError(err).Code)
+			return nil, err
+		}
+		if ctx, _, err = access.Raise(ctx, opt.Graph, calls); err != nil {
+			return nil, err
+		}
 	}
 	mode := shard.WriteInTurn
 	if opt.ReadOnly {
@@ -91,12 +104,15 @@ func (e *Engine) Begin(ctx context.Context, opt TxOptions) (*Transaction, error)
 		}
 		return nil, err
 	}
-	t := &Transaction{e: e, g: g, opt: opt, indexes: restricted.Whole(g).Indexes(), timer: func() {}, tx: tx}
+	t := &Transaction{e: e, g: g, opt: opt, calls: calls, indexes: restricted.Whole(g).Indexes(), timer: func() {}, tx: tx}
 	t.ctx, t.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	if opt.Timeout = e.timeout(opt.Timeout); opt.Timeout > 0 {
 		t.ctx, t.timer = context.WithTimeoutCause(t.ctx, opt.Timeout, ErrTxTime)
 	}
 	t.listing = e.running.open(ctx, opt.Graph, t.cancel)
+	if calls != access.None {
+		t.listing.permitted.Store(uint32(access.Operations))
+	}
 	t.listing.setMetadata(opt.Metadata)
 	t.listing.system, t.listing.stale = system, opt.Stale
 	e.metrics.TxBegun.Add(1)
@@ -188,11 +204,12 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 	if err := t.e.admit(ctx, q, start, access.Reader); err != nil {
 		return nil, err
 	}
-	if err := bindIn(q, t.g, t.opt.Graph, &req); err != nil {
+	ctx, err := t.bind(ctx, q, &req)
+	if err != nil {
 		return nil, err
 	}
 	q.trace.Enter("plan")
-	p, err := t.prepare(ctx, req.Statement, req.Params)
+	p, err := t.prepareRequest(ctx, &req)
 	if err != nil {
 		return nil, err
 	}
@@ -208,6 +225,9 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 		return nil, err
 	}
 	need := p.needs()
+	if t.calls != access.None {
+		need = rights{role: access.Operations}
+	}
 	t.needs = rights{max(t.needs.role, need.role), t.needs.every || need.every}
 	req.Params = p.bind(req.Params)
 	if name := p.graph(); name != "" && t.e.graphName(name) != t.opt.Graph {
@@ -263,6 +283,21 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 	}
 }
 
+// bind puts the statement of an operation in place of its call. The caller keeps its role, unless that only lets it call operations.
+func (t *Transaction) bind(ctx context.Context, q *Running, req *Request) (context.Context, error) {
+	if err := bindIn(ctx, t.e, q, t.g, t.opt.Graph, req); err != nil || t.calls == access.None {
+		return ctx, err
+	}
+	if req.Operation == nil {
+		return ctx, q.grant.Check(t.opt.Graph, access.Reader)
+	}
+	ctx, grant, err := access.Raise(access.WithGrant(ctx, q.grant), t.opt.Graph, t.calls)
+	if err == nil {
+		q.raised.Store(grant)
+	}
+	return ctx, err
+}
+
 // takeTurns waits, before the first statement reads, for the transaction's turn where those that began like it have met conflicts. Then it
 // sees what they have changed.
 func (t *Transaction) takeTurns(ctx context.Context, req Request) error {
@@ -314,6 +349,7 @@ func (t *Transaction) execute(ctx context.Context, q *Running, req Request, p *p
 	if p.calls {
 		env.Statement = t.e.statement(q, t.g, &t.schema, res, t.prepare)
 	}
+	req.limits.apply(&env, t.e)
 	rows, err := p.exec.Run(ctx, t.g, t.tx, env)
 	if err != nil {
 		return p.placed(err)
@@ -342,6 +378,25 @@ func (t *Transaction) execute(ctx context.Context, q *Running, req Request, p *p
 	return nil
 }
 
+// prepareRequest returns the prepared form of a request. A traversal is only planned for the indexes that there are.
+func (t *Transaction) prepareRequest(ctx context.Context, req *Request) (*prepared, error) {
+	if req.typed == nil {
+		return t.prepare(ctx, req.Statement, req.Params)
+	}
+	p, err := t.e.prepareRequest(ctx, t.g, req)
+	if err == nil && !t.indexed() {
+		err = graph.ConflictError("the indexes have changed since the transaction began", nil)
+	}
+	return p, err
+}
+
+// indexed reports whether the indexes are those of the snapshot.
+func (t *Transaction) indexed() bool {
+	return slices.EqualFunc(restricted.Whole(t.g).Indexes(), t.indexes, sameIndex)
+}
+
+func sameIndex(a, b graph.Index) bool { return a.ID == b.ID && a.Online == b.Online }
+
 // prepare returns the prepared form of a statement. If the indexes have changed since the snapshot, the plan only uses those
 // that exist in both: a new index has no entries in the snapshot, and a dropped one has none at all.
 func (t *Transaction) prepare(ctx context.Context, text string, params map[string]graph.Value) (_ *prepared, err error) {
@@ -350,13 +405,11 @@ func (t *Transaction) prepare(ctx context.Context, text string, params map[strin
 	if err != nil || p.command != nil {
 		return p, err
 	}
-	now := restricted.Whole(t.g).Indexes()
-	same := func(a, b graph.Index) bool { return a.ID == b.ID && a.Online == b.Online }
-	if slices.EqualFunc(now, t.indexes, same) {
+	if t.indexed() {
 		return p, nil
 	}
 	both := slices.DeleteFunc(slices.Clone(t.g.Indexes()), func(ix graph.Index) bool {
-		return !slices.ContainsFunc(t.indexes, func(old graph.Index) bool { return same(ix, old) })
+		return !slices.ContainsFunc(t.indexes, func(old graph.Index) bool { return sameIndex(ix, old) })
 	})
 	count := countFor(ctx)
 	q, _, err := cypher.Compile(text, cypher.Options{Procedures: t.e.procs.Signature, ProcedureNames: t.e.procs.Names, Steps: count})

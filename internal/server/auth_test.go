@@ -25,6 +25,7 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/server/request"
 )
 
 // guarded is a server that asks for tokens, with one token for each role.
@@ -48,7 +49,7 @@ func serveGuarded(t testing.TB) *guarded {
 	auth, err := access.New(access.Options{TokensFile: g.path}, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	audit := access.NewAudit(&g.audit)
-	g.running = serveOver(t, newLocal(t), query.Options{Audit: audit}, Options{Auth: auth, Audit: audit, TestProcedures: true})
+	g.running = serveOver(t, newLocal(t), query.Options{Audit: audit, Typed: request.DecodeTyped}, Options{Auth: auth, Audit: audit, TestProcedures: true})
 	return g
 }
 

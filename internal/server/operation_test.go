@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -62,6 +64,7 @@ func (g *guarded) doors(t *testing.T) map[string]func(operationCall) (rows [][]a
 		"Neo.ClientError.Operation.Disabled":         {http.StatusForbidden, codes.PermissionDenied},
 		"Neo.ClientError.Statement.AccessMode":       {http.StatusBadRequest, codes.InvalidArgument},
 		"Neo.ClientError.Security.Forbidden":         {http.StatusForbidden, codes.PermissionDenied},
+		"Neo.ClientError.Operation.NoStatement":      {http.StatusBadRequest, codes.InvalidArgument},
 	}
 	overHTTP := func(by access.Role, method, path string, body any) ([][]any, string, string) {
 		text, err := json.Marshal(body)
@@ -266,7 +269,7 @@ func TestOperations(t *testing.T) {
 			} {
 				what := c.call.by.String() + " " + c.call.name
 				switch {
-				case explicit && (c.call.by == access.Operations || c.call.by == access.Reader && c.call.name == "meet"):
+				case explicit && c.call.by == access.Reader && c.call.name == "meet":
 					c.code, c.message, c.rows = forbidden, "", nil // the caller's own role counts
 				case c.call.name == "meet" && door == "HTTP query string":
 					c.code, c.message, c.rows = "Neo.ClientError.Statement.AccessMode", "", nil
@@ -282,7 +285,8 @@ func TestOperations(t *testing.T) {
 	}
 	a, err := g.query(g.as(access.Admin), &pb.QueryRequest{Statement: "MATCH (:Person {id: 2})-[k:KNOWS]->(:Person {id: 1}) RETURN count(k)"})
 	require.NoError(t, err)
-	require.Equal(t, [][]any{{int64(18)}}, rowsOf(a.values[0]), "two by each of the nine doors that are neither of transactions nor for reads")
+	require.Equal(t, [][]any{{int64(22)}}, rowsOf(a.values[0]),
+		"two by each of the nine doors that are neither of transactions nor for reads, and one by each of the four of transactions")
 	require.Equal(t, http.StatusForbidden, g.request(t, access.Operations, "POST", "http://"+g.addrs.HTTP+"/v1/query", `{"statement": "RETURN 1"}`))
 }
 
@@ -349,4 +353,131 @@ func TestOperationsDescribed(t *testing.T) {
 	schema := post.RequestBody.Content["application/json"].Schema
 	require.ElementsMatch(t, []string{"a", "b"}, schema.Required)
 	require.Equal(t, "integer", schema.Properties["a"].Type)
+}
+
+const otherOperations = `// name: person
+// route: get
+// param: id :: INTEGER
+{"Person": {"id": {"$param": "id"}, "@column": "id,name"}}
+// name: born
+// route: post
+// param: id :: INTEGER
+{"Person": {"id": {"$param": "id"}}}
+// name: near
+// route: traverse
+// param: id :: INTEGER
+// param: least :: INTEGER = 1
+{"from": {"label": "Person", "property": "id", "value": {"$param": "id"}}, "edges": ["KNOWS"], "direction": "out", "hops": 1,
+  "where": "v.id > $least", "parameters": {"least": {"$param": "least"}}}`
+
+// TestOtherOperations calls operations that are fetches and traversals over every transport.
+func TestOtherOperations(t *testing.T) {
+	g := serveGuarded(t)
+	for _, req := range []*pb.QueryRequest{
+		{Statement: "CREATE CONSTRAINT FOR (p:Person) REQUIRE p.id IS UNIQUE"},
+		{Statement: "CREATE (a:Person {id: 1, name: 'Ann'})-[:KNOWS]->(:Person {id: 2, name: 'Bob'}), (a)-[:KNOWS]->(:Person {id: 3, name: 'Cid'})"},
+		{Statement: "CALL db.operations.put($text)", Parameters: map[string]*pb.Value{"text": toValue(otherOperations)}},
+	} {
+		_, err := g.query(g.as(access.Admin), req)
+		require.NoError(t, err)
+	}
+	type params = map[string]any
+	const ann = `{"Person": {"id": 1, "name": "Ann"}}`
+	for door, call := range g.doors(t) {
+		if strings.HasPrefix(door, "HTTP op") || door == "HTTP query string" {
+			continue // a fetch answers there as /get does: below
+		}
+		t.Run(door, func(t *testing.T) {
+			rows, code, message := call(operationCall{access.Operations, "person", params{"id": 1}})
+			require.Empty(t, code, message)
+			require.Len(t, rows, 1)
+			if !strings.HasPrefix(door, "gRPC") { // whose maps rowsOf does not read
+				text, err := json.Marshal(rows[0][0])
+				require.NoError(t, err)
+				require.JSONEq(t, ann, string(text))
+			}
+			_, code, message = call(operationCall{access.Operations, "born", params{"id": 9}})
+			require.Equal(t, "Neo.ClientError.Operation.NoStatement", code, message)
+			rows, code, message = call(operationCall{access.Operations, "near", params{"id": 1}})
+			require.Empty(t, code, message)
+			require.Len(t, rows, 2)
+			_, code, message = call(operationCall{access.Operations, "near", params{"id": "x"}})
+			require.Equal(t, "Neo.ClientError.Statement.ArgumentError", code, message)
+		})
+	}
+	// By their routes.
+	times := regexp.MustCompile(`,"time":[0-9]+`)
+	get := func(by access.Role, method, path, body string) (int, string) {
+		code, text := g.answer(t, by, method, "http://"+g.addrs.HTTP+path, body)
+		return code, times.ReplaceAllString(string(text), "")
+	}
+	const answer = `{"Person":{"id":1,"name":"Ann"},"ok":true,"code":200,"msg":"success"}`
+	a, err := g.query(g.as(access.Admin), &pb.QueryRequest{Statement: "CALL db.operations.list() YIELD name, hash WHERE name = 'person' RETURN hash"})
+	require.NoError(t, err)
+	hash := rowsOf(a.values[0])[0][0].(string)
+	a, err = g.query(g.as(access.Operations), &pb.QueryRequest{Operation: "person", Parameters: map[string]*pb.Value{"id": toValue(1)}})
+	require.NoError(t, err)
+	require.Equal(t, []string{"value"}, a.fields)
+	require.Contains(t, a.values[0].String(), "Ann")
+	for _, c := range []struct {
+		method, path, body string
+		code               int
+		answer             string // a part
+	}{
+		{"POST", "/v1/op/person", `{"id": 1}`, 200, answer},
+		{"GET", "/v1/op/person?id=1", ``, 200, answer},
+		{"POST", "/get?operation=person", `{"id": 1}`, 200, answer},
+		{"POST", "/get?hash=" + hash, `{"id": 1}`, 200, answer},
+		{"POST", "/get?operation=person", `{}`, 200, `"code":406,"msg":"operation person: $id is missing, of type INTEGER"`},
+		{"POST", "/get?operation=near", `{"id": 1}`, 200, `the operation near is a traversal, not a fetch by get`},
+		{"POST", "/gets?operation=person", `{"id": 1}`, 200, `is a fetch by get, not a fetch by gets`},
+		{"POST", "/get/User?operation=person", `{"id": 1}`, 200, `its path no key`},
+		{"POST", "/get?operation=no", `{}`, 200, `"code":404`},
+		{"POST", "/v1/op/person", `{"id": "x"}`, 400, `Neo.ClientError.Statement.ArgumentError`},
+		{"POST", "/v1/op/born", `{"id": 10}`, 200, `"count":1,"id":10`},
+		{"GET", "/v1/op/born?id=11", ``, 400, `Neo.ClientError.Statement.AccessMode`},
+		{"POST", "/v1/op/born", `{"id": 10}`, 409, `"code":409`},
+		{"POST", "/post?operation=born", `{"id": 12}`, 200, `"count":1`},
+		{"POST", "/v1/op/near", `{"id": 1, "least": 2}`, 200, `"values":[[`},
+		{"POST", "/get", `{"Person": {}}`, 200, `"code":401`},
+	} {
+		code, text := get(access.Operations, c.method, c.path, c.body)
+		require.Equal(t, c.code, code, c.path, text)
+		require.Contains(t, text, c.answer, c.path)
+	}
+	fetch := func(req *pb.FetchRequest) (text string, code uint32, err error) {
+		stream, err := pb.NewGraphServiceClient(g.conn).Fetch(g.as(access.Operations), req)
+		require.NoError(t, err)
+		for {
+			part, err := stream.Recv()
+			if err != nil {
+				if errors.Is(err, io.EOF) {
+					err = nil
+				}
+				return times.ReplaceAllString(text, ""), code, err
+			}
+			text, code = text+string(part.GetChunk()), part.GetCode()
+		}
+	}
+	one := map[string]*pb.Value{"id": toValue(1)}
+	for _, req := range []*pb.FetchRequest{{Operation: "person", Parameters: one}, {OperationHash: hash, Method: "get", Parameters: one}} {
+		text, code, err := fetch(req)
+		require.NoError(t, err)
+		require.Equal(t, answer, text)
+		require.Equal(t, uint32(200), code)
+	}
+	for want, req := range map[string]*pb.FetchRequest{
+		"Neo.ClientError.Statement.ParameterMissing": {Operation: "person"},
+		"Neo.ClientError.Operation.AnotherKind":      {Operation: "near", Parameters: one},
+		"Neo.ClientError.Operation.NotFound":         {OperationHash: "0"},
+		"Neo.ClientError.Request.Invalid":            {Operation: "person", Request: []byte("{}")},
+	} {
+		_, _, err := fetch(req)
+		require.Equal(t, want, info(t, err).GetReason())
+	}
+	// A transaction of a caller of operations runs these alone.
+	tx := g.transact(g.as(access.Operations), t)
+	require.NoError(t, tx.begin(&pb.TransactBegin{}))
+	_, err = tx.run("RETURN 1", nil)
+	require.Equal(t, codes.PermissionDenied, status.Code(err))
 }

@@ -77,10 +77,10 @@ func (x *run) report(r *written, key string) {
 func (x *run) writeOne(b *bind.Binder, w *syntax.Write, done map[string]*written) (*written, error) {
 	r := &written{key: strings.TrimSuffix(w.Key, "[]"), list: w.List}
 	label, _ := syntax.SplitAlias(r.key)
+	if err := known(x.req, b.Cat, w, label); err != nil {
+		return nil, err
+	}
 	if isEdgeObject(w.Objs[0]) {
-		if _, ok := b.Cat.Type(label); !ok && x.req.Method != "post" { // the first edge creates the type
-			return nil, syntax.NotFound(w.N, "there is no edge type %q", label)
-		}
 		for _, o := range w.Objs {
 			n, err := x.writeEdge(b, label, o, done)
 			if err != nil {
@@ -89,9 +89,6 @@ func (x *run) writeOne(b *bind.Binder, w *syntax.Write, done map[string]*written
 			r.n += n
 		}
 		return r, nil
-	}
-	if _, ok := b.Cat.Label(label); !ok {
-		return nil, syntax.NotFound(w.N, "there is no label %q", label)
 	}
 	if x.req.Method == "post" {
 		return r, x.post(b, label, w, r, done)

@@ -66,3 +66,23 @@ func (q *Query) Seeks() (all []graph.Index) {
 	slices.SortFunc(all, func(a, b graph.Index) int { return int(a.ID) - int(b.ID) })
 	return slices.CompactFunc(all, func(a, b graph.Index) bool { return a.ID == b.ID })
 }
+
+// NamedIndexes returns the names of the full-text and vector indexes that procedures of a plan search, where they are constants.
+func (q *Query) NamedIndexes() (all []string) {
+	var visit func(*Node)
+	visit = func(n *Node) {
+		if c, ok := (*n).(*CallProc); ok && len(c.Args) > 0 {
+			proc := strings.ToLower(c.Proc)
+			name, ok := c.Args[0].(*Const)
+			search := strings.HasPrefix(proc, "db.index.fulltext.query") || strings.HasPrefix(proc, "db.index.vector.query")
+			if ok && search && name.Value.Kind() == graph.String {
+				all = append(all, name.Value.Str())
+			}
+		}
+		(*n).inputs(visit)
+		EachPlan(*n, visit)
+	}
+	visit(&q.Root)
+	slices.Sort(all)
+	return slices.Compact(all)
+}

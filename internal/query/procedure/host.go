@@ -7,6 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/definition"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -30,6 +31,8 @@ type Host interface {
 	Define(ctx context.Context, g shard.Graph, c definition.Change) error
 	// Authenticates reports whether callers are asked who they are.
 	Authenticates() bool
+	// Fetch runs a JSON-array fetch that reads in the transaction of a call, and returns its answer without the code.
+	Fetch(ctx context.Context, c *exec.Call, method, body string) (graph.Value, error)
 	// Operations returns the trusted operations of the store.
 	Operations() Operations
 }

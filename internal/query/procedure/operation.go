@@ -28,7 +28,7 @@ func (r *Registry) addOperations() {
 		"Add the trusted operations of a manifest of persisted queries, or replace those of their names.",
 		r.putOperations(func(file, text string) ([]*operation.Operation, error) { return operation.Manifest(file, []byte(text)) }))
 	r.add("db.operations.list() :: (name :: STRING, description :: STRING, params :: LIST<MAP>, roles :: LIST<STRING>, write :: BOOLEAN, "+
-		"state :: STRING, problem :: STRING, version :: INTEGER, hash :: STRING, id :: STRING, statement :: STRING)",
+		"state :: STRING, problem :: STRING, version :: INTEGER, hash :: STRING, id :: STRING, statement :: STRING, kind :: STRING, route :: STRING)",
 		"List the trusted operations that the caller may run.", r.listOperations)
 	for name, enabled := range map[string]bool{"enable": true, "disable": false} {
 		r.addDefine("db.operations."+name+"(name :: STRING) :: ()", strings.ToUpper(name[:1])+name[1:]+" a trusted operation.",
@@ -88,6 +88,7 @@ func (r *Registry) listOperations(ctx context.Context, _ *exec.Call) ([][]graph.
 		rows[i] = []graph.Value{
 			text(o.Name), text(o.Description), graph.ListValue(params), graph.ListValue(roles), graph.BoolValue(o.Write), text(o.State()),
 			text(o.Problem), graph.IntValue(int64(o.Version)), text(o.Hash), text(o.ID), text(o.Statement),
+			text(string(o.Kind())), text(o.Route),
 		}
 	}
 	return rows, nil

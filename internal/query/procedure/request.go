@@ -24,6 +24,16 @@ func (r *Registry) addRequests() {
 			}
 			return rows, nil
 		})
+	r.add("db.fetch.run(method :: STRING, request :: STRING) :: (value :: MAP)", "Run a JSON-array fetch that reads, and return its answer.",
+		func(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
+			for i, name := range []string{"method", "request"} {
+				if c.Args[i].Kind() != graph.String {
+					return nil, badArgument("db.fetch.run", name, "a String", c.Args[i])
+				}
+			}
+			v, err := r.host.Fetch(ctx, c, c.Args[0].Str(), c.Args[1].Str())
+			return [][]graph.Value{{v}}, err
+		})
 	r.define("db.fetch.putRequest"+row+" :: ()",
 		"Add a rule of JSON-array fetches, or replace that of the same method, tag and version. The structure is JSON, as in APIJSON's table Request.",
 		func(c *exec.Call) (definition.Change, error) {

@@ -108,7 +108,7 @@ func (m *Manager) Called() []*Called {
 
 // problem plans an operation and returns what is wrong with it.
 func (m *Manager) problem(ctx context.Context, g shard.Graph, o *operation.Operation) string {
-	p, err := m.e.Plan(ctx, g, o.Statement)
+	p, err := m.e.Plan(ctx, g, o)
 	if err != nil {
 		return graph.AsError(err).Error()
 	}
@@ -116,6 +116,11 @@ func (m *Manager) problem(ctx context.Context, g shard.Graph, o *operation.Opera
 		return p.Unknown
 	}
 	indexes := g.Indexes()
+	for _, name := range p.Named {
+		if !slices.ContainsFunc(indexes, func(ix graph.Index) bool { return ix.Online && ix.Name == name }) {
+			return "there is no online index " + name + ", which the operation searches"
+		}
+	}
 	for _, text := range o.Indexes {
 		if !slices.ContainsFunc(indexes, func(ix graph.Index) bool { return ix.Indexed && ix.Online && textOf(&ix) == text }) {
 			return "there is no online index " + text + ", in which the operation sought when it was put"

@@ -39,9 +39,9 @@ func (l *leader) Graph(_ context.Context, name string) (shard.Graph, error) {
 	return l.store.Graph(name)
 }
 
-func (l *leader) Plan(_ context.Context, _ shard.Graph, statement string) (p Plan, err error) {
+func (l *leader) Plan(_ context.Context, _ shard.Graph, o *operation.Operation) (p Plan, err error) {
 	l.plans++
-	if statement == "bad" {
+	if o.Statement == "bad" {
 		p.Unknown = "there is no such label"
 	}
 	return p, nil

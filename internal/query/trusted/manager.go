@@ -22,12 +22,13 @@ type Engine interface {
 	Graphs() []string
 	// Graph returns a graph as it is now and as the caller sees it.
 	Graph(ctx context.Context, name string) (shard.Graph, error)
-	Plan(ctx context.Context, g shard.Graph, statement string) (Plan, error)
+	// Plan plans an operation, a fetch or traversal with its Sample.
+	Plan(ctx context.Context, g shard.Graph, o *operation.Operation) (Plan, error)
 	// Exclusive reports whether the statement of the context keeps others from committing, for which a change would wait.
 	Exclusive(ctx context.Context) bool
 }
 
-// Plan is what the plan of a statement says of it.
+// Plan is what the plan of an operation says of it.
 type Plan struct {
 	Command bool     // it is a command, or is only explained or profiled
 	Graph   string   // that it names by USE, or ""
@@ -35,6 +36,7 @@ type Plan struct {
 	Write   bool
 	Unknown string // the notification about a label, type or property that the graph lacks, or ""
 	Seeks   []graph.Index
+	Named   []string // the indexes that procedures search by name
 }
 
 // Manager lists and changes the trusted operations of the graphs of an engine.
@@ -67,6 +69,15 @@ func (m *Manager) List(ctx context.Context, graphName string) ([]operation.State
 		}
 	}
 	return out, nil
+}
+
+// Find returns an operation of a graph, by its name or hash, or nil. Whether the caller may run it, the call tells.
+func (m *Manager) Find(ctx context.Context, graphName string, c *Call) *operation.Operation {
+	g, err := m.e.Graph(ctx, m.e.Name(graphName))
+	if err != nil {
+		return nil
+	}
+	return c.Find(g)
 }
 
 // Callable returns the operations of a graph that are enabled and that the caller may run, in order of names. It plans none.
@@ -156,7 +167,7 @@ func (m *Manager) check(ctx context.Context, g shard.Graph, o *operation.Operati
 		err.Msg = "operation " + o.Name + ": " + err.Msg
 		return err
 	}
-	p, err := m.e.Plan(ctx, g, o.Statement)
+	p, err := m.e.Plan(ctx, g, o)
 	if err != nil {
 		wrapped := *graph.AsError(err)
 		wrapped.Msg = "operation " + o.Name + ": " + wrapped.Msg

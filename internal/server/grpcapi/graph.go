@@ -165,10 +165,6 @@ func sendRows(send func(m *pb.QueryResponse, size int) error, b *graph.Batch, fr
 // Fetch runs a JSON-array fetch and streams its text. As over HTTP, the text reports a failure; only a failure after the first chunk fails
 // the call.
 func (s *graphService) Fetch(req *pb.FetchRequest, stream grpc.ServerStreamingServer[pb.FetchResponse]) error {
-	method := req.GetMethod()
-	if method == "" {
-		method = "get"
-	}
 	timeout, err := timeoutOf(req.GetTimeout())
 	if err != nil {
 		return wire.GRPCError(err)
@@ -178,9 +174,19 @@ func (s *graphService) Fetch(req *pb.FetchRequest, stream grpc.ServerStreamingSe
 		return wire.GRPCError(err)
 	}
 	var took cost.Told
-	code, err := s.e.Fetch(stream.Context(), query.FetchRequest{
-		Graph: req.GetGraph(), Method: method, Body: req.GetRequest(), Timeout: timeout, Stale: stale, Took: &took,
-	}, chunks{stream})
+	q := query.FetchRequest{Graph: req.GetGraph(), Method: req.GetMethod(), Body: req.GetRequest(), Timeout: timeout, Stale: stale, Took: &took}
+	switch name, hash := req.GetOperation(), req.GetOperationHash(); {
+	case name == "" && hash == "":
+		q.Method = cmp.Or(q.Method, "get")
+	case name != "" && hash != "" || len(q.Body) > 0:
+		return wire.GRPCError(wire.RequestError("operation, operation_hash, request: a fetch has one of them"))
+	default:
+		q.Operation = &trusted.Call{Name: name, Hash: hash}
+		if q.Params, err = wire.ParamsFromProto(req.GetParameters(), s.e.Charge(stream.Context())); err != nil {
+			return wire.GRPCError(err)
+		}
+	}
+	code, err := s.e.Fetch(stream.Context(), q, chunks{stream})
 	stream.SetTrailer(costTrailer(&took))
 	if err != nil {
 		return wire.GRPCError(err)

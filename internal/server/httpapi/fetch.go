@@ -3,6 +3,7 @@ package httpapi
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -12,11 +13,12 @@ import (
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/fetch"
 	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
+	"github.com/hopgate/hopgate/internal/query/trusted"
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
 // fetch answers a JSON-array fetch: POST /get, and POST /get/User[] for a body under the key User[]. The URL parameter graph names the
-// graph.
+// graph, and operation or hash a trusted operation.
 func (h *Handler) fetch(w http.ResponseWriter, r *http.Request, method string) {
 	start := time.Now()
 	pref := readPrefer(r.Header.Values("Prefer"))
@@ -37,22 +39,47 @@ func (h *Handler) fetch(w http.ResponseWriter, r *http.Request, method string) {
 		out.fail(nil, err, start)
 		return
 	}
+	values := r.URL.Query()
+	req := query.FetchRequest{Graph: values.Get("graph"), Method: method, Body: body, Timeout: pref.wait, Stale: stale}
+	if values.Has("operation") || values.Has("hash") {
+		h.fetchOperation(r, out, req, values, start)
+		return
+	}
 	// A body that is not JSON stays unwrapped, so that parsing reports the error.
 	if wrap := r.PathValue("wrap"); wrap != "" && json.Valid(body) {
-		body = syntax.Wrap(wrap, body)
+		req.Body = syntax.Wrap(wrap, body)
 	}
-	req := query.FetchRequest{Graph: r.URL.Query().Get("graph"), Method: method, Body: body, Timeout: pref.wait, Stale: stale}
 	if media, ok := wantsArrow(r, method); ok {
 		out.status = true
 		req.Items = &fetchTable{out: out, media: media}
 	}
-	req.Took = &out.took
-	code, err := h.e.Fetch(r.Context(), req, out)
+	code, err := out.run(r, h.e, req)
 	if err != nil {
-		out.fail(body, err, start)
+		out.fail(req.Body, err, start)
 		return
 	}
-	w.Header().Set(costHeader, out.took.String())
+	out.finish(code, nil)
+}
+
+// fetchOperation answers a fetch that names a trusted operation in its query string, by operation or hash: its body has the parameters.
+func (h *Handler) fetchOperation(r *http.Request, out *fetchWriter, req query.FetchRequest, values url.Values, start time.Time) {
+	req.Operation = &trusted.Call{Name: values.Get("operation"), Hash: values.Get("hash")}
+	params := req.Body
+	req.Body = nil
+	var err error
+	if (req.Operation.Name == "") == (req.Operation.Hash == "") || r.PathValue("wrap") != "" {
+		err = wire.RequestError("operation, hash: a fetch has one of them, and its path no key")
+	} else {
+		req.Params, err = wire.DecodeParams(params, false, h.e.Charge(r.Context()))
+	}
+	code := 0
+	if err == nil {
+		code, err = out.run(r, h.e, req)
+	}
+	if err != nil {
+		out.fail(nil, err, start)
+		return
+	}
 	out.finish(code, nil)
 }
 
@@ -101,6 +128,15 @@ type fetchWriter struct {
 }
 
 const mediaFetch = "application/json; charset=utf-8"
+
+// run runs a fetch and tells what it took, in a header or a trailer.
+func (f *fetchWriter) run(r *http.Request, e *query.Engine, req query.FetchRequest) (code int, err error) {
+	req.Took = &f.took
+	if code, err = e.Fetch(r.Context(), req, f); err == nil {
+		f.w.Header().Set(costHeader, f.took.String())
+	}
+	return code, err
+}
 
 func (f *fetchWriter) Write(p []byte) (int, error) {
 	if !f.sent && len(f.buf)+len(p) < flushBytes {

@@ -37,6 +37,13 @@ POST /v1/op/by_id {"id": "x", "y": 1} 400
 GET /v1/op/by_id?id=1  200
 GET /v1/op/by_id?id=x  400
 GET /v1/op/none  404
+POST /v1/query {"statement": "CALL db.operations.put($text)", "parameters": {"text": "// name: user\n// route: get\n// param: id :: INTEGER\n{\"User\": {\"id\": {\"$param\": \"id\"}}}\n// name: new_user\n// route: post\n// param: id :: INTEGER\n{\"User\": {\"id\": {\"$param\": \"id\"}}}"}} 200
+POST /v1/op/user {"id": 1} 200
+GET /v1/op/user?id=1  200
+POST /v1/op/user {} 400
+POST /v1/op/new_user {"id": 1} 409
+POST /get?operation=user {"id": 1} 200
+POST /get?hash=none {"id": 1} 200
 GET /v1/op  200
 POST /db/default/query/v2 {"statement": "MATCH (n:User) RETURN n", "includeCounters": true} 202
 POST /db/default/query/v2 {"statement": "RETURN nope"} 400

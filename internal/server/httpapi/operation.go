@@ -49,6 +49,10 @@ func (h *Handler) call(w http.ResponseWriter, r *http.Request, q *queryRequest, 
 	}
 	req.Unsafe = h.checkWrite(r)
 	req.Operation = &trusted.Call{Name: r.PathValue("name"), Decode: decode}
+	if o := h.e.Operations.Find(r.Context(), req.Graph, req.Operation); o != nil && o.Kind() == operation.Fetch {
+		h.callFetch(w, r, &req, &f)
+		return
+	}
 	res, err := h.e.Query(r.Context(), req)
 	if err != nil {
 		f.fail(w, err)
@@ -58,11 +62,31 @@ func (h *Handler) call(w http.ResponseWriter, r *http.Request, q *queryRequest, 
 	writeResult(w, res, f, http.StatusOK, nil)
 }
 
+// callFetch runs an operation that is a fetch, and answers as its route does, with the code as the status. A call that is refused before is
+// answered as that of a statement.
+func (h *Handler) callFetch(w http.ResponseWriter, r *http.Request, req *query.Request, f *format) {
+	out := &fetchWriter{w: w, status: true}
+	code, err := out.run(r, h.e, query.FetchRequest{
+		Graph: req.Graph, Operation: req.Operation, Params: req.Params, ReadOnly: req.ReadOnly, Unsafe: req.Unsafe, Stale: req.Stale,
+		Timeout: readPrefer(r.Header.Values("Prefer")).wait,
+	})
+	switch {
+	case err == nil:
+		out.finish(code, nil)
+	case out.sent:
+		panic(http.ErrAbortHandler)
+	default:
+		f.fail(w, err)
+	}
+}
+
 // operationInfo describes an operation in the answer to GET /v1/op.
 type operationInfo struct {
 	Name        string         `json:"name"`
 	Description string         `json:"description"`
-	Parameters  map[string]any `json:"parameters"` // JSON Schema
+	Kind        operation.Kind `json:"kind"`            // statement, fetch or traversal
+	Route       string         `json:"route,omitempty"` // of a fetch or a traversal
+	Parameters  map[string]any `json:"parameters"`      // JSON Schema
 	Roles       []string       `json:"roles"`
 	Write       bool           `json:"write"`
 	State       string         `json:"state"`
@@ -81,7 +105,7 @@ func (h *Handler) listOperations(w http.ResponseWriter, r *http.Request) {
 	infos := make([]operationInfo, len(all))
 	for i := range all {
 		o := &all[i]
-		infos[i] = operationInfo{o.Name, o.Description, o.Schema(), append([]string{}, o.Roles...), o.Write, o.State(), o.Problem, o.Version, o.Hash}
+		infos[i] = operationInfo{o.Name, o.Description, o.Kind(), o.Route, o.Schema(), append([]string{}, o.Roles...), o.Write, o.State(), o.Problem, o.Version, o.Hash}
 	}
 	h.writeObject(w, map[string]any{"operations": infos})
 }

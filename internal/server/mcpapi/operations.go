@@ -33,14 +33,15 @@ func (s *session) operationsBefore(m *mcp.Server) mcp.Middleware {
 	}
 }
 
-// addOperations adds the operations that the caller may run as tools. The profiles reader and rag have those that read.
+// addOperations adds the operations that the caller may run as tools. The profiles reader and rag have those that
+// read.
 func (s *session) addOperations(m *mcp.Server) error {
 	all, err := s.h.e.Operations.Callable(s.ctx, s.graph)
 	if err != nil {
 		return err
 	}
 	for _, o := range all {
-		if o.Write && s.profile != profileAdmin {
+		if o.Write && (s.profile != profileAdmin || o.Kind() == operation.Fetch) { // no statement can call a fetch that writes
 			continue
 		}
 		t := &mcp.Tool{Name: o.Name, Description: o.Description, InputSchema: o.Schema(), Annotations: reading("")}

@@ -906,7 +906,12 @@ type FetchRequest struct {
 	Request []byte               `protobuf:"bytes,3,opt,name=request,proto3" json:"request,omitempty"`
 	Timeout *durationpb.Duration `protobuf:"bytes,4,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	// By how much the snapshot that a method reads may be out of date; unset or 0: not at all. A method that writes fails with it.
-	MaxStaleness  *durationpb.Duration `protobuf:"bytes,5,opt,name=max_staleness,json=maxStaleness,proto3" json:"max_staleness,omitempty"`
+	MaxStaleness *durationpb.Duration `protobuf:"bytes,5,opt,name=max_staleness,json=maxStaleness,proto3" json:"max_staleness,omitempty"`
+	// Instead of a request: the name of a trusted operation that is a fetch, or its hash, with its parameters. A method must be its own. A call
+	// that is refused before the fetch begins fails; it has no response.
+	Operation     string            `protobuf:"bytes,6,opt,name=operation,proto3" json:"operation,omitempty"`
+	OperationHash string            `protobuf:"bytes,7,opt,name=operation_hash,json=operationHash,proto3" json:"operation_hash,omitempty"`
+	Parameters    map[string]*Value `protobuf:"bytes,8,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -972,6 +977,27 @@ func (x *FetchRequest) GetTimeout() *durationpb.Duration {
 func (x *FetchRequest) GetMaxStaleness() *durationpb.Duration {
 	if x != nil {
 		return x.MaxStaleness
+	}
+	return nil
+}
+
+func (x *FetchRequest) GetOperation() string {
+	if x != nil {
+		return x.Operation
+	}
+	return ""
+}
+
+func (x *FetchRequest) GetOperationHash() string {
+	if x != nil {
+		return x.OperationHash
+	}
+	return ""
+}
+
+func (x *FetchRequest) GetParameters() map[string]*Value {
+	if x != nil {
+		return x.Parameters
 	}
 	return nil
 }
@@ -1700,13 +1726,21 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\n" +
 	"_wire_sentB\x10\n" +
 	"\x0e_wire_receivedB\b\n" +
-	"\x06_edges\"\xcb\x01\n" +
+	"\x06_edges\"\xac\x03\n" +
 	"\fFetchRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x16\n" +
 	"\x06method\x18\x02 \x01(\tR\x06method\x12\x18\n" +
 	"\arequest\x18\x03 \x01(\fR\arequest\x123\n" +
 	"\atimeout\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\atimeout\x12>\n" +
-	"\rmax_staleness\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\fmaxStaleness\"_\n" +
+	"\rmax_staleness\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\fmaxStaleness\x12\x1c\n" +
+	"\toperation\x18\x06 \x01(\tR\toperation\x12%\n" +
+	"\x0eoperation_hash\x18\a \x01(\tR\roperationHash\x12H\n" +
+	"\n" +
+	"parameters\x18\b \x03(\v2(.hopgate.v1.FetchRequest.ParametersEntryR\n" +
+	"parameters\x1aP\n" +
+	"\x0fParametersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
+	"\x05value\x18\x02 \x01(\v2\x11.hopgate.v1.ValueR\x05value:\x028\x01\"_\n" +
 	"\rFetchResponse\x12\x14\n" +
 	"\x05chunk\x18\x01 \x01(\fR\x05chunk\x12\x12\n" +
 	"\x04code\x18\x02 \x01(\rR\x04code\x12$\n" +
@@ -1775,7 +1809,7 @@ func file_hopgate_v1_graph_proto_rawDescGZIP() []byte {
 }
 
 var file_hopgate_v1_graph_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_hopgate_v1_graph_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_hopgate_v1_graph_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_hopgate_v1_graph_proto_goTypes = []any{
 	(AccessMode)(0),             // 0: hopgate.v1.AccessMode
 	(*AgentRequest)(nil),        // 1: hopgate.v1.AgentRequest
@@ -1798,79 +1832,82 @@ var file_hopgate_v1_graph_proto_goTypes = []any{
 	(*TransactCommitted)(nil),   // 18: hopgate.v1.TransactCommitted
 	(*TransactRolledBack)(nil),  // 19: hopgate.v1.TransactRolledBack
 	nil,                         // 20: hopgate.v1.QueryRequest.ParametersEntry
-	nil,                         // 21: hopgate.v1.TransactRun.ParametersEntry
-	(*durationpb.Duration)(nil), // 22: google.protobuf.Duration
-	(*RowBatch)(nil),            // 23: hopgate.v1.RowBatch
-	(*Notification)(nil),        // 24: hopgate.v1.Notification
-	(*Cost)(nil),                // 25: hopgate.v1.Cost
-	(*Value)(nil),               // 26: hopgate.v1.Value
-	(*TraverseRequest)(nil),     // 27: hopgate.v1.TraverseRequest
-	(*ShortestPathRequest)(nil), // 28: hopgate.v1.ShortestPathRequest
-	(*SubgraphRequest)(nil),     // 29: hopgate.v1.SubgraphRequest
-	(*GetVerticesRequest)(nil),  // 30: hopgate.v1.GetVerticesRequest
-	(*GetEdgesRequest)(nil),     // 31: hopgate.v1.GetEdgesRequest
-	(*TraverseResponse)(nil),    // 32: hopgate.v1.TraverseResponse
-	(*PathResponse)(nil),        // 33: hopgate.v1.PathResponse
-	(*SubgraphLayer)(nil),       // 34: hopgate.v1.SubgraphLayer
-	(*VertexBatch)(nil),         // 35: hopgate.v1.VertexBatch
-	(*EdgeBatch)(nil),           // 36: hopgate.v1.EdgeBatch
+	nil,                         // 21: hopgate.v1.FetchRequest.ParametersEntry
+	nil,                         // 22: hopgate.v1.TransactRun.ParametersEntry
+	(*durationpb.Duration)(nil), // 23: google.protobuf.Duration
+	(*RowBatch)(nil),            // 24: hopgate.v1.RowBatch
+	(*Notification)(nil),        // 25: hopgate.v1.Notification
+	(*Cost)(nil),                // 26: hopgate.v1.Cost
+	(*Value)(nil),               // 27: hopgate.v1.Value
+	(*TraverseRequest)(nil),     // 28: hopgate.v1.TraverseRequest
+	(*ShortestPathRequest)(nil), // 29: hopgate.v1.ShortestPathRequest
+	(*SubgraphRequest)(nil),     // 30: hopgate.v1.SubgraphRequest
+	(*GetVerticesRequest)(nil),  // 31: hopgate.v1.GetVerticesRequest
+	(*GetEdgesRequest)(nil),     // 32: hopgate.v1.GetEdgesRequest
+	(*TraverseResponse)(nil),    // 33: hopgate.v1.TraverseResponse
+	(*PathResponse)(nil),        // 34: hopgate.v1.PathResponse
+	(*SubgraphLayer)(nil),       // 35: hopgate.v1.SubgraphLayer
+	(*VertexBatch)(nil),         // 36: hopgate.v1.VertexBatch
+	(*EdgeBatch)(nil),           // 37: hopgate.v1.EdgeBatch
 }
 var file_hopgate_v1_graph_proto_depIdxs = []int32{
 	20, // 0: hopgate.v1.QueryRequest.parameters:type_name -> hopgate.v1.QueryRequest.ParametersEntry
 	0,  // 1: hopgate.v1.QueryRequest.access_mode:type_name -> hopgate.v1.AccessMode
-	22, // 2: hopgate.v1.QueryRequest.timeout:type_name -> google.protobuf.Duration
-	22, // 3: hopgate.v1.QueryRequest.max_staleness:type_name -> google.protobuf.Duration
+	23, // 2: hopgate.v1.QueryRequest.timeout:type_name -> google.protobuf.Duration
+	23, // 3: hopgate.v1.QueryRequest.max_staleness:type_name -> google.protobuf.Duration
 	5,  // 4: hopgate.v1.QueryResponse.header:type_name -> hopgate.v1.QueryHeader
-	23, // 5: hopgate.v1.QueryResponse.rows:type_name -> hopgate.v1.RowBatch
+	24, // 5: hopgate.v1.QueryResponse.rows:type_name -> hopgate.v1.RowBatch
 	6,  // 6: hopgate.v1.QueryResponse.summary:type_name -> hopgate.v1.QuerySummary
 	7,  // 7: hopgate.v1.QuerySummary.counters:type_name -> hopgate.v1.Counters
 	8,  // 8: hopgate.v1.QuerySummary.plan:type_name -> hopgate.v1.PlanNode
-	24, // 9: hopgate.v1.QuerySummary.notifications:type_name -> hopgate.v1.Notification
-	25, // 10: hopgate.v1.QuerySummary.cost:type_name -> hopgate.v1.Cost
+	25, // 9: hopgate.v1.QuerySummary.notifications:type_name -> hopgate.v1.Notification
+	26, // 10: hopgate.v1.QuerySummary.cost:type_name -> hopgate.v1.Cost
 	8,  // 11: hopgate.v1.PlanNode.children:type_name -> hopgate.v1.PlanNode
-	22, // 12: hopgate.v1.PlanNode.time:type_name -> google.protobuf.Duration
-	22, // 13: hopgate.v1.FetchRequest.timeout:type_name -> google.protobuf.Duration
-	22, // 14: hopgate.v1.FetchRequest.max_staleness:type_name -> google.protobuf.Duration
-	25, // 15: hopgate.v1.FetchResponse.cost:type_name -> hopgate.v1.Cost
-	12, // 16: hopgate.v1.TransactRequest.begin:type_name -> hopgate.v1.TransactBegin
-	13, // 17: hopgate.v1.TransactRequest.run:type_name -> hopgate.v1.TransactRun
-	14, // 18: hopgate.v1.TransactRequest.commit:type_name -> hopgate.v1.TransactCommit
-	15, // 19: hopgate.v1.TransactRequest.rollback:type_name -> hopgate.v1.TransactRollback
-	0,  // 20: hopgate.v1.TransactBegin.access_mode:type_name -> hopgate.v1.AccessMode
-	22, // 21: hopgate.v1.TransactBegin.timeout:type_name -> google.protobuf.Duration
-	22, // 22: hopgate.v1.TransactBegin.max_staleness:type_name -> google.protobuf.Duration
-	21, // 23: hopgate.v1.TransactRun.parameters:type_name -> hopgate.v1.TransactRun.ParametersEntry
-	22, // 24: hopgate.v1.TransactRun.timeout:type_name -> google.protobuf.Duration
-	17, // 25: hopgate.v1.TransactResponse.begun:type_name -> hopgate.v1.TransactBegun
-	4,  // 26: hopgate.v1.TransactResponse.result:type_name -> hopgate.v1.QueryResponse
-	18, // 27: hopgate.v1.TransactResponse.committed:type_name -> hopgate.v1.TransactCommitted
-	19, // 28: hopgate.v1.TransactResponse.rolled_back:type_name -> hopgate.v1.TransactRolledBack
-	7,  // 29: hopgate.v1.TransactCommitted.counters:type_name -> hopgate.v1.Counters
-	26, // 30: hopgate.v1.QueryRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
-	26, // 31: hopgate.v1.TransactRun.ParametersEntry.value:type_name -> hopgate.v1.Value
-	3,  // 32: hopgate.v1.GraphService.Query:input_type -> hopgate.v1.QueryRequest
-	9,  // 33: hopgate.v1.GraphService.Fetch:input_type -> hopgate.v1.FetchRequest
-	27, // 34: hopgate.v1.GraphService.Traverse:input_type -> hopgate.v1.TraverseRequest
-	28, // 35: hopgate.v1.GraphService.ShortestPath:input_type -> hopgate.v1.ShortestPathRequest
-	29, // 36: hopgate.v1.GraphService.Subgraph:input_type -> hopgate.v1.SubgraphRequest
-	30, // 37: hopgate.v1.GraphService.GetVertices:input_type -> hopgate.v1.GetVerticesRequest
-	31, // 38: hopgate.v1.GraphService.GetEdges:input_type -> hopgate.v1.GetEdgesRequest
-	11, // 39: hopgate.v1.GraphService.Transact:input_type -> hopgate.v1.TransactRequest
-	1,  // 40: hopgate.v1.GraphService.Agent:input_type -> hopgate.v1.AgentRequest
-	4,  // 41: hopgate.v1.GraphService.Query:output_type -> hopgate.v1.QueryResponse
-	10, // 42: hopgate.v1.GraphService.Fetch:output_type -> hopgate.v1.FetchResponse
-	32, // 43: hopgate.v1.GraphService.Traverse:output_type -> hopgate.v1.TraverseResponse
-	33, // 44: hopgate.v1.GraphService.ShortestPath:output_type -> hopgate.v1.PathResponse
-	34, // 45: hopgate.v1.GraphService.Subgraph:output_type -> hopgate.v1.SubgraphLayer
-	35, // 46: hopgate.v1.GraphService.GetVertices:output_type -> hopgate.v1.VertexBatch
-	36, // 47: hopgate.v1.GraphService.GetEdges:output_type -> hopgate.v1.EdgeBatch
-	16, // 48: hopgate.v1.GraphService.Transact:output_type -> hopgate.v1.TransactResponse
-	2,  // 49: hopgate.v1.GraphService.Agent:output_type -> hopgate.v1.AgentResponse
-	41, // [41:50] is the sub-list for method output_type
-	32, // [32:41] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	23, // 12: hopgate.v1.PlanNode.time:type_name -> google.protobuf.Duration
+	23, // 13: hopgate.v1.FetchRequest.timeout:type_name -> google.protobuf.Duration
+	23, // 14: hopgate.v1.FetchRequest.max_staleness:type_name -> google.protobuf.Duration
+	21, // 15: hopgate.v1.FetchRequest.parameters:type_name -> hopgate.v1.FetchRequest.ParametersEntry
+	26, // 16: hopgate.v1.FetchResponse.cost:type_name -> hopgate.v1.Cost
+	12, // 17: hopgate.v1.TransactRequest.begin:type_name -> hopgate.v1.TransactBegin
+	13, // 18: hopgate.v1.TransactRequest.run:type_name -> hopgate.v1.TransactRun
+	14, // 19: hopgate.v1.TransactRequest.commit:type_name -> hopgate.v1.TransactCommit
+	15, // 20: hopgate.v1.TransactRequest.rollback:type_name -> hopgate.v1.TransactRollback
+	0,  // 21: hopgate.v1.TransactBegin.access_mode:type_name -> hopgate.v1.AccessMode
+	23, // 22: hopgate.v1.TransactBegin.timeout:type_name -> google.protobuf.Duration
+	23, // 23: hopgate.v1.TransactBegin.max_staleness:type_name -> google.protobuf.Duration
+	22, // 24: hopgate.v1.TransactRun.parameters:type_name -> hopgate.v1.TransactRun.ParametersEntry
+	23, // 25: hopgate.v1.TransactRun.timeout:type_name -> google.protobuf.Duration
+	17, // 26: hopgate.v1.TransactResponse.begun:type_name -> hopgate.v1.TransactBegun
+	4,  // 27: hopgate.v1.TransactResponse.result:type_name -> hopgate.v1.QueryResponse
+	18, // 28: hopgate.v1.TransactResponse.committed:type_name -> hopgate.v1.TransactCommitted
+	19, // 29: hopgate.v1.TransactResponse.rolled_back:type_name -> hopgate.v1.TransactRolledBack
+	7,  // 30: hopgate.v1.TransactCommitted.counters:type_name -> hopgate.v1.Counters
+	27, // 31: hopgate.v1.QueryRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
+	27, // 32: hopgate.v1.FetchRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
+	27, // 33: hopgate.v1.TransactRun.ParametersEntry.value:type_name -> hopgate.v1.Value
+	3,  // 34: hopgate.v1.GraphService.Query:input_type -> hopgate.v1.QueryRequest
+	9,  // 35: hopgate.v1.GraphService.Fetch:input_type -> hopgate.v1.FetchRequest
+	28, // 36: hopgate.v1.GraphService.Traverse:input_type -> hopgate.v1.TraverseRequest
+	29, // 37: hopgate.v1.GraphService.ShortestPath:input_type -> hopgate.v1.ShortestPathRequest
+	30, // 38: hopgate.v1.GraphService.Subgraph:input_type -> hopgate.v1.SubgraphRequest
+	31, // 39: hopgate.v1.GraphService.GetVertices:input_type -> hopgate.v1.GetVerticesRequest
+	32, // 40: hopgate.v1.GraphService.GetEdges:input_type -> hopgate.v1.GetEdgesRequest
+	11, // 41: hopgate.v1.GraphService.Transact:input_type -> hopgate.v1.TransactRequest
+	1,  // 42: hopgate.v1.GraphService.Agent:input_type -> hopgate.v1.AgentRequest
+	4,  // 43: hopgate.v1.GraphService.Query:output_type -> hopgate.v1.QueryResponse
+	10, // 44: hopgate.v1.GraphService.Fetch:output_type -> hopgate.v1.FetchResponse
+	33, // 45: hopgate.v1.GraphService.Traverse:output_type -> hopgate.v1.TraverseResponse
+	34, // 46: hopgate.v1.GraphService.ShortestPath:output_type -> hopgate.v1.PathResponse
+	35, // 47: hopgate.v1.GraphService.Subgraph:output_type -> hopgate.v1.SubgraphLayer
+	36, // 48: hopgate.v1.GraphService.GetVertices:output_type -> hopgate.v1.VertexBatch
+	37, // 49: hopgate.v1.GraphService.GetEdges:output_type -> hopgate.v1.EdgeBatch
+	16, // 50: hopgate.v1.GraphService.Transact:output_type -> hopgate.v1.TransactResponse
+	2,  // 51: hopgate.v1.GraphService.Agent:output_type -> hopgate.v1.AgentResponse
+	43, // [43:52] is the sub-list for method output_type
+	34, // [34:43] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_v1_graph_proto_init() }
@@ -1906,7 +1943,7 @@ func file_hopgate_v1_graph_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_v1_graph_proto_rawDesc), len(file_hopgate_v1_graph_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   21,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
