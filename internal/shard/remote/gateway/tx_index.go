@@ -28,7 +28,7 @@ func (g *Graph) Features() *shard.FeatureSet { return &features }
 
 // Features implements shard.Tx.
 func (tx *Tx) Features() shard.Features {
-	return shard.Features{Aggregates: tx, Text: tx, Turns: tx, Validator: tx, Wire: tx, Exact: tx, Versions: tx, Set: &features}
+	return shard.Features{Aggregates: tx, Text: tx, Turns: tx, Validator: tx, Wire: tx, Exact: tx, Versions: (*versioned)(tx), Set: &features}
 }
 
 // index returns an index over vertices, or an id space, or an index over edges with their type. It must be online.

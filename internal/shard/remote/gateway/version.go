@@ -23,8 +23,12 @@ type versions struct {
 	known map[string]shard.Version
 }
 
+// versioned is the shard.Versioned of a transaction.
+type versioned Tx
+
 // Version implements shard.Versioned: it asks the leader once for each snapshot. A leader of an older release does not know.
-func (tx *Tx) Version(ctx context.Context, parts *shard.Parts) (v shard.Version, ok bool, err error) {
+func (t *versioned) Version(ctx context.Context, parts *shard.Parts) (v shard.Version, ok bool, err error) {
+	tx := (*Tx)(t)
 	if err := tx.check(ctx); err != nil || !tx.clean() || tx.mode != shard.Read {
 		return v, false, err
 	}
