@@ -57,6 +57,21 @@ func TestCostIsTold(t *testing.T) {
 		require.NotEqual(t, "0", m[3], c)
 	}
 
+	// A client that reads no trailers asks for it in the body.
+	for accept, end := range map[string]string{"application/json": "}\n", "application/x-ndjson": "}\n", "application/vnd.neo4j.query": "}\n"} {
+		req, err := http.NewRequest(http.MethodPost, "http://"+r.addrs.HTTP+"/v1/query", strings.NewReader(many))
+		require.NoError(t, err)
+		req.Header.Set("Accept", accept)
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Prefer", "error-lines, cost")
+		res, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		body, err := io.ReadAll(res.Body)
+		require.NoError(t, err)
+		require.NoError(t, res.Body.Close())
+		require.Regexp(t, `,"cost":\{"visits":20000,"rows":20000,"bytes":\d{5,},"cpuMs":[0-9.]+,"queueMs":0\.0(,"estimate":\d+)?\}`+end+"$", string(body))
+	}
+
 	stream, err := pb.NewGraphServiceClient(r.conn).Query(context.Background(), &pb.QueryRequest{Statement: "MATCH (p:P) WHERE p.k > 19998 RETURN p.k"})
 	require.NoError(t, err)
 	var summary *pb.QuerySummary

@@ -241,6 +241,7 @@ func TestTrustedOperations(t *testing.T) {
 	p.click("button", "Run the operation")
 	p.wait(status + `.includes("2 rows")`)
 	p.wait(`document.querySelector(".operations").textContent.includes("pier 4")`)
+	p.wait(status + `.includes("7 units")`) // 5 visits, 2 rows
 	p.wait(`document.querySelector(".figures").textContent.includes("1 call ") && document.querySelector(".figures").textContent.includes("p99")`)
 	p.audit()
 	p.picture("operations")
@@ -252,4 +253,22 @@ func TestTrustedOperations(t *testing.T) {
 	p.click("button", "Run the operation")
 	p.wait(status + `.includes("disabled")`)
 	single.statement(t, "CALL db.operations.drop('piers')", "")
+
+	// A fetch shows its answer as JSON.
+	single.statement(t, `CALL db.operations.put('// name: pier\n// route: get\n// param: id :: INTEGER\n{"Pier": {"id": {"$param": "id"}}}')`, "")
+	p.js(`location.hash = "schema"`)
+	p.wait(`document.querySelector(".schema")`)
+	p.js(`location.hash = "operations"`)
+	p.wait(`document.querySelector(".operations h1").textContent === "pier"`)
+	p.focus("textbox", "id integer")
+	p.insert("4")
+	p.click("button", "Run the operation")
+	p.wait(`document.querySelector(".operations .json").textContent.includes('"name": "pier 4"')`)
+	p.audit()
+	p.focus("textbox", "id integer")
+	p.js("document.activeElement.select()")
+	p.insert(`"four"`)
+	p.click("button", "Run the operation")
+	p.wait(`document.querySelector(".operations [role=alert]").textContent.includes("id")`)
+	single.statement(t, "CALL db.operations.drop('pier')", "")
 }

@@ -89,7 +89,7 @@ export class Run {
   async #read() {
     try {
       // Browsers send a request again by themselves that is answered by 408, so errors come as lines.
-      const answer = await send("/v1/query", { method: "POST", body: stringify(this.body), accept: "application/x-ndjson", prefer: "error-lines", signal: this.#abort.signal });
+      const answer = await send("/v1/query", { method: "POST", body: stringify(this.body), accept: "application/x-ndjson", prefer: "error-lines, cost", signal: this.#abort.signal });
       const reader = answer.body.getReader();
       for (;;) {
         const { done, value } = await reader.read();

@@ -4,6 +4,7 @@ import { button, count, duration, el, fill } from "./dom.js";
 import { quantile, readings, sum } from "./metrics.js";
 import { fieldsOf, valueOf } from "./parameters.js";
 import { ResultView } from "./result.js";
+import { parse, pretty } from "./rows.js";
 
 const none = new Map(); // readings of a server that has just begun
 
@@ -40,7 +41,7 @@ export const operationsPage = {
     function drawList() {
       fill(list, el("h2", {}, `Operations (${all.length})`), el("ul", { class: "entries" }, all.map((o) => el("li", {},
         el("button", { type: "button", class: "entry" + (o.state === "enabled" ? "" : " failed"), "aria-current": o === current ? "true" : undefined, title: o.problem ?? o.description, onclick: () => choose(o) },
-          el("code", {}, o.name), el("small", {}, [o.write ? "writes" : "reads", o.state === "enabled" ? "" : o.state, o.roles.join(", ")].filter(Boolean).join(" · ")))))));
+          el("code", {}, o.name), el("small", {}, [o.kind === "statement" ? "" : o.kind, o.write ? "writes" : "reads", o.state === "enabled" ? "" : o.state, o.roles.join(", ")].filter(Boolean).join(" · ")))))));
     }
 
     function choose(o) {
@@ -49,6 +50,7 @@ export const operationsPage = {
       const fields = fieldsOf(o.parameters).map((f) => ({ ...f, input: el("input", { id: "parameter-" + f.name, placeholder: f.fallback, autocomplete: "off", spellcheck: "false" }) }));
       const fault = el("p", { class: "problem", role: "alert", hidden: true });
       const go = button("Run", "Run the operation", undefined, { type: "submit", class: "primary" });
+      const answer = el("pre", { class: "json", tabindex: "0", "aria-label": "Answer as JSON", hidden: true });
       const stop = button("Cancel", "Cancel", () => run?.cancel(), { disabled: true });
       async function submit(e) {
         e.preventDefault();
@@ -65,6 +67,20 @@ export const operationsPage = {
           return;
         }
         go.disabled = true;
+        if (o.kind === "fetch") { // its answer has a form of its own
+          try {
+            const text = await (await send("/v1/op/" + encodeURIComponent(o.name), { method: "POST", body: JSON.stringify(parameters), headers: graphHeader() })).text();
+            answer.textContent = pretty(parse(text));
+          } catch (problem) {
+            answer.textContent = "";
+            fault.textContent = problem.message;
+            fault.hidden = false;
+          }
+          answer.hidden = !answer.textContent;
+          go.disabled = false;
+          load();
+          return;
+        }
         stop.disabled = false;
         run = new Run({ operation: o.name, parameters, ...(api.graph ? { graph: api.graph } : {}) }, () => { if (current?.name === o.name) result.update(); });
         result.show(run, "CALL op." + o.name);
@@ -77,7 +93,7 @@ export const operationsPage = {
       result.element.hidden = true;
       fill(work, el("header", {}, el("h1", {}, o.name), o.description && el("p", {}, o.description), o.problem && el("p", { class: "problem" }, o.problem), figures),
         el("form", { class: "form parameters", onsubmit: submit }, fields.map((f) => el("div", {}, el("label", { for: "parameter-" + f.name }, f.name + (f.required ? "" : " (optional)"), el("small", {}, " " + f.type)), f.input, f.description && el("small", {}, f.description))),
-          fault, el("footer", {}, go, stop)), result.element);
+          fault, el("footer", {}, go, o.kind === "fetch" ? null : stop)), o.kind === "fetch" ? answer : result.element);
       drawFigures();
     }
 

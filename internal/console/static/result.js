@@ -9,6 +9,9 @@ import { Table } from "./table.js";
 
 const shownJSON = 200; // rows
 
+// costText says what a request took.
+const costText = (c) => `${count(c.visits)} visits and ${count(c.rows)} rows, ${duration(c.cpuMs)} of CPU, ${duration(c.queueMs)} in the queue` + (c.estimate === undefined ? "" : `; ${count(c.estimate)} units were estimated`);
+
 export class ResultView {
   #run = null;
   #text = "";
@@ -113,6 +116,8 @@ export class ResultView {
     parts.push(el("b", {}, `${count(rows)} ${rows === 1 ? "row" : "rows"}`));
     parts.push(r.running ? duration(r.milliseconds) + " …" : `${duration(r.elapsed)}${rows ? `, first after ${duration(r.first)}` : ""}`);
     parts.push(bytes(r.rows.bytes));
+    const c = r.summary?.cost;
+    if (c) parts.push(el("span", { title: costText(c) }, `${count(c.visits + c.rows)} units`));
     const { maxRows, timeoutMs } = r.body;
     const budget = [maxRows && `${count(maxRows)} rows`, timeoutMs && duration(timeoutMs)].filter(Boolean).join(", ");
     if (budget) parts.push("of at most " + budget);

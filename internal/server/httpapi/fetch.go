@@ -96,6 +96,7 @@ func failFetch(w http.ResponseWriter, err error) {
 type prefer struct {
 	status bool          // http-status: the HTTP status repeats the code
 	lines  bool          // error-lines: errors are lines, even the first
+	cost   bool          // cost: what the request took is a member of the answer, too
 	wait   time.Duration // wait=N: the time limit of the request
 }
 
@@ -108,6 +109,8 @@ func readPrefer(headers []string) (p prefer) {
 				p.status = true
 			case "error-lines":
 				p.lines = true
+			case "cost":
+				p.cost = true
 			case "wait":
 				if n, err := strconv.Atoi(value); err == nil && n > 0 && n < 1<<30 {
 					p.wait = time.Duration(n) * time.Second

@@ -38,7 +38,7 @@ func (h *Handler) call(w http.ResponseWriter, r *http.Request, q *queryRequest, 
 	if !ok {
 		return
 	}
-	f.inline = readPrefer(r.Header.Values("Prefer")).lines
+	f.prefers(r.Header.Values("Prefer"))
 	var req query.Request
 	if err == nil {
 		req, err = q.request(r, h.e.Charge(r.Context()))

@@ -48,6 +48,14 @@ type format struct {
 	form  *notation.JSONForm
 	// inline means that an error is a line of a response with status 200, even if it is the first.
 	inline bool
+	// cost means that what the request took is a member of the answer.
+	cost bool
+}
+
+// prefers takes what a client prefers of the answer to a statement.
+func (f *format) prefers(headers []string) {
+	p := readPrefer(headers)
+	f.inline, f.cost = p.lines, p.cost
 }
 
 // fail answers with only an error.
@@ -129,7 +137,7 @@ func (h *Handler) query(w http.ResponseWriter, r *http.Request, neo4j bool) {
 	if !ok {
 		return
 	}
-	f.inline = readPrefer(r.Header.Values("Prefer")).lines
+	f.prefers(r.Header.Values("Prefer"))
 	status := http.StatusOK
 	if neo4j {
 		status = http.StatusAccepted
@@ -231,6 +239,14 @@ func staleness(r *http.Request) (time.Duration, error) {
 
 // writeResult writes the response to a statement; tail, if not nil, adds members to the end of its object.
 func writeResult(w http.ResponseWriter, res *query.Result, f format, status int, tail func([]byte) []byte) {
+	if others := tail; f.cost {
+		tail = func(dst []byte) []byte {
+			if others != nil {
+				dst = append(others(dst), ',')
+			}
+			return res.Cost().AppendJSON(append(dst, `"cost":`...))
+		}
+	}
 	switch {
 	case f.lines:
 		writeLines(w, res, f, status, tail)
