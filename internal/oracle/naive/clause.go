@@ -152,7 +152,11 @@ func (m *machine) project(p *ast.Projection, where ast.Expr, rows []Row, base Ro
 	var grouping, exprs []ast.Expr
 	items := p.Items
 	if p.Star && len(rows) > 0 {
+		own := p.Names()
 		for _, name := range slices.Sorted(maps.Keys(rows[0])) {
+			if own[name] {
+				continue
+			}
 			items = append(slices.Clone(items), &ast.ProjectionItem{Expr: &ast.Variable{Name: name}})
 		}
 	}
@@ -182,11 +186,13 @@ func (m *machine) project(p *ast.Projection, where ast.Expr, rows []Row, base Ro
 		}
 		out = append(out, projected{row: row, scope: scope, aggs: values})
 	}
-	if len(aggs) == 0 {
+	switch {
+	case p.Star && len(rows) == 0: // without a variable beside the items, an aggregate would have a row; nobody asks for that
+	case len(aggs) == 0:
 		for _, r := range rows {
 			add(r, m.aggs)
 		}
-	} else {
+	default:
 		for _, group := range m.groups(grouping, rows) {
 			values := maps.Clone(m.aggs)
 			if values == nil {

@@ -186,7 +186,11 @@ func (b *binder) columns(p *ast.Projection, aggs *aggregation, keep bool) []*col
 	var cols []*column
 	if p.Star && !keep {
 		b.opts.Steps.Add(b.scope.vars.Len())
+		own := p.Names()
 		for _, v := range b.scope.sorted() {
+			if own[v.name] {
+				continue
+			}
 			cols = append(cols, &column{name: v.name, expr: b.bound(v, &ast.Variable{At: p.At, Name: v.name})})
 		}
 	}

@@ -822,12 +822,32 @@ func (g *grammar) read(depth int) string {
 }
 
 func (g *grammar) with(depth int) string {
+	if g.chance(10) {
+		return "WITH " + g.star(depth)
+	}
 	text, columns, _ := g.projection(depth, false)
 	g.vars = columns
 	if g.chance(40) {
 		text += " WHERE " + g.where(1)
 	}
 	return "WITH " + text
+}
+
+// star writes * and an item beside it, which may take the place of a variable.
+func (g *grammar) star(depth int) string {
+	kind := g.pick(scalars...)
+	var e string
+	if len(g.vars) > 1 && g.chance(30) && !slices.ContainsFunc(g.vars, func(v variable) bool { return v.kind == "bag" || v.kind == "walk" }) {
+		e, kind = g.aggregate(depth)
+	} else {
+		e = g.expr(kind, depth)
+	}
+	name := g.fresh("c")
+	if len(g.vars) > 0 && g.chance(60) {
+		name = g.vars[g.r.IntN(len(g.vars))].name
+	}
+	g.vars = append(slices.DeleteFunc(slices.Clone(g.vars), func(v variable) bool { return v.name == name }), variable{name, kind})
+	return "*, " + e + " AS " + name
 }
 
 // chain writes hops of different types, or in clauses of their own, and groups, counts or deduplicates by few of its variables:

@@ -69,11 +69,20 @@ type Unwind struct {
 type Projection struct {
 	At
 	Distinct bool
-	Star     bool // all variables in scope, before the items
+	Star     bool // the variables in scope whose names no item has, before the items
 	Items    []*ProjectionItem
 	OrderBy  []*SortItem
 	Skip     Expr // or nil
 	Limit    Expr // or nil
+}
+
+// Names returns the names of the items.
+func (p *Projection) Names() map[string]bool {
+	out := make(map[string]bool, len(p.Items))
+	for _, i := range p.Items {
+		out[i.Name()] = true
+	}
+	return out
 }
 
 // ProjectionItem is one column.

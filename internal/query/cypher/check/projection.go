@@ -6,7 +6,7 @@ import (
 )
 
 // project checks WITH (with is set, and where may be) or RETURN, and returns the scope of the columns. aliased asks for an alias of
-// every expression in RETURN too.
+// every expression in RETURN too. An item beside * takes the place of the variable of its name, as in Neo4j.
 func (c *checker) project(p *ast.Projection, in *scope, with, aliased bool, where ast.Expr) *scope {
 	if p.Star && !with && in.vars.Len() == 0 && in.outer == nil {
 		fail(noVariablesInScope, p, "RETURN * needs at least one variable in scope")
@@ -24,14 +24,16 @@ func (c *checker) project(p *ast.Projection, in *scope, with, aliased bool, wher
 		types[i] = c.expr(item.Expr, env{scope: in, aggregates: aggregatesAllowed})
 		grouped = grouped || c.hasAggregate(item.Expr)
 	}
+	own := make(map[string]bool, len(p.Items))
 	for i, item := range p.Items {
 		name := item.Name()
-		if _, ok := out.vars.Get(name); ok {
+		if own[name] {
 			fail(columnNameConflict, item, "there is more than one column `%s`", name)
 		}
 		if _, ok := in.outer.lookup(name); ok && with && hides(item) {
 			fail(variableAlreadyBound, item, "variable `%s` of the outer query cannot be defined again", name)
 		}
+		own[name] = true
 		out.define(name, types[i])
 	}
 	if grouped {
@@ -114,8 +116,11 @@ func (c *checker) after(p *ast.Projection, in, out *scope, grouped bool, where a
 func (c *checker) groupingKeys(p *ast.Projection, in *scope) map[string]bool {
 	keys := map[string]bool{}
 	if p.Star {
+		own := p.Names()
 		for _, n := range in.names() {
-			keys[ast.Key(&ast.Variable{Name: n})] = true
+			if !own[n] {
+				keys[ast.Key(&ast.Variable{Name: n})] = true
+			}
 		}
 	}
 	for _, item := range p.Items {
