@@ -15,9 +15,7 @@ func (c *checker) project(p *ast.Projection, in *scope, with, aliased bool, wher
 	if p.Star {
 		out = out.over(in)
 	}
-	if with || aliased {
-		nameProjections(p.Items)
-	}
+	nameProjections(p.Items)
 	grouped := false
 	types := make([]typ, len(p.Items))
 	for i, item := range p.Items {
