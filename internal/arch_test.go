@@ -38,6 +38,7 @@ internal/graph/spatial
 internal/graph/vector
 internal/memory
 internal/access
+internal/quota
 internal/rpc
 internal/search
 internal/search/hnsw
