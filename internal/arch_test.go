@@ -118,6 +118,7 @@ internal/query/option
 internal/query/trusted
 internal/query/explain
 internal/query/watch
+internal/query/charge
 internal/query/procedure
 internal/query
 internal/bolt

@@ -31,8 +31,8 @@ type gate struct {
 	mu          sync.Mutex
 	running     int // including long-running ones
 	longRunning int
-	callers     map[owner]*quota // callers and graphs without requests may be missing
-	graphs      map[owner]*quota
+	callers     map[owner]*share // callers and graphs without requests may be missing
+	graphs      map[owner]*share
 	queue       []*waiter
 	refusals    [numRefusals]uint64
 }
@@ -51,8 +51,8 @@ func (o owner) String() string {
 	return o.caller.Name
 }
 
-// quota holds the use of the server by one caller, or by all callers of one graph, and their limits.
-type quota struct {
+// share holds the use of the server by one caller, or by all callers of one graph, and their limits.
+type share struct {
 	of                            owner
 	setting                       string
 	limits                        access.Limits
@@ -60,23 +60,23 @@ type quota struct {
 	pool                          *memory.Pool // bounds the memory of its statements; nil: only the process does
 }
 
-// The settings that limit quotas.
+// The settings that limit shares.
 const (
 	userLimits  = "user-limits"
 	graphLimits = "graph-limits"
 )
 
-// maxIdleQuotas bounds the quotas without requests: from this number on, they are dropped before another is created.
-const maxIdleQuotas = 128
+// maxIdleShares bounds the shares without requests: from this number on, they are dropped before another is created.
+const maxIdleShares = 128
 
-// place is the claim of a request: the quotas that it counts against, and whether it is long-running.
+// place is the claim of a request: the shares that it counts against, and whether it is long-running.
 type place struct {
-	caller, graph *quota // nil: unknown
+	caller, graph *share // nil: unknown
 	longRunning   bool
 }
 
-// quotas returns the quotas of a place; both may be nil.
-func (p *place) quotas() [2]*quota { return [2]*quota{p.caller, p.graph} }
+// shares returns the shares of a place; both may be nil.
+func (p *place) shares() [2]*share { return [2]*share{p.caller, p.graph} }
 
 // waiter is a request in the queue. Closing in admits it.
 type waiter struct {
@@ -107,29 +107,29 @@ func (g *gate) enter(ctx context.Context, q *Running, graphName string, own *acc
 	g.mu.Lock()
 	var p place
 	if graphName != "" {
-		p.graph = g.quota(&g.graphs, owner{graph: graphName}, g.limits.Graph)
+		p.graph = g.share(&g.graphs, owner{graph: graphName}, g.limits.Graph)
 	}
 	if q.Caller.Name != "" {
 		l := g.limits.Caller
 		if own != nil {
 			l = *own
 		}
-		p.caller = g.quota(&g.callers, owner{caller: q.Caller}, l)
+		p.caller = g.share(&g.callers, owner{caller: q.Caller}, l)
 	}
 	return g.await(ctx, q, p)
 }
 
-// quota finds or creates the quota of a caller or a graph and sets its present limits. The caller holds g.mu.
-func (g *gate) quota(in *map[owner]*quota, of owner, l access.Limits) *quota {
+// share finds or creates the share of a caller or a graph and sets its present limits. The caller holds g.mu.
+func (g *gate) share(in *map[owner]*share, of owner, l access.Limits) *share {
 	if *in == nil {
-		*in = map[owner]*quota{}
+		*in = map[owner]*share{}
 	}
 	s := (*in)[of]
 	if s == nil {
-		if len(*in) >= maxIdleQuotas {
-			maps.DeleteFunc(*in, func(_ owner, s *quota) bool { return s.running+s.waiting == 0 })
+		if len(*in) >= maxIdleShares {
+			maps.DeleteFunc(*in, func(_ owner, s *share) bool { return s.running+s.waiting == 0 })
 		}
-		s = &quota{of: of, setting: userLimits}
+		s = &share{of: of, setting: userLimits}
 		if of.graph != "" {
 			s.setting = graphLimits
 		}
@@ -157,7 +157,7 @@ func (g *gate) readmit(ctx context.Context, q *Running, longRunning bool, graphN
 	q.admitted, q.lost = false, false
 	p.longRunning = longRunning
 	if graphName != "" {
-		p.graph = g.quota(&g.graphs, owner{graph: graphName}, g.limits.Graph)
+		p.graph = g.share(&g.graphs, owner{graph: graphName}, g.limits.Graph)
 	}
 	began := instant()
 	waited, err := g.await(ctx, q, p)
@@ -234,9 +234,9 @@ func (g *gate) fits(p *place) bool {
 	return p.exhausted() == nil
 }
 
-// exhausted returns the quota that has no room for one more request, or nil.
-func (p *place) exhausted() *quota {
-	for _, s := range p.quotas() {
+// exhausted returns the share that has no room for one more request, or nil.
+func (p *place) exhausted() *share {
+	for _, s := range p.shares() {
 		if s == nil || s.limits.Queries == 0 {
 			continue
 		}
@@ -275,9 +275,9 @@ func (g *gate) stop(p *place) {
 	}
 }
 
-// count adds to the counters of a place's quotas.
+// count adds to the counters of a place's shares.
 func (p *place) count(running, waiting int) {
-	for _, s := range p.quotas() {
+	for _, s := range p.shares() {
 		if s == nil {
 			continue
 		}

@@ -38,7 +38,7 @@ func busyEngine(t *testing.T, a Admission) (e *Engine, end func()) {
 }
 
 // requireIdle checks that no requests are left.
-func requireIdle(t *testing.T, shares map[owner]*quota) {
+func requireIdle(t *testing.T, shares map[owner]*share) {
 	t.Helper()
 	for name, s := range shares {
 		require.Zero(t, s.running+s.waiting+s.longRunning, name)
@@ -54,12 +54,12 @@ func TestSharesBounded(t *testing.T) {
 	waited, err := g.enter(ctx, &busy, DefaultGraph, nil)
 	require.NoError(t, err)
 	require.False(t, waited)
-	for i := range 10 * maxIdleQuotas {
+	for i := range 10 * maxIdleShares {
 		q := Running{Caller: access.Subject{Name: strconv.Itoa(i)}}
 		_, err := g.enter(ctx, &q, strconv.Itoa(i), nil)
 		require.NoError(t, err)
 		g.leave(&q)
-		require.LessOrEqual(t, max(len(g.callers), len(g.graphs)), maxIdleQuotas)
+		require.LessOrEqual(t, max(len(g.callers), len(g.graphs)), maxIdleShares)
 	}
 	require.Equal(t, 1, g.callers[owner{caller: busy.Caller}].running)
 	g.leave(&busy)

@@ -12,6 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/memory"
+	"github.com/hopgate/hopgate/internal/query/charge"
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/explain"
@@ -120,7 +121,9 @@ type Engine struct {
 
 	// Operations lists and changes the trusted operations of the graphs, and counts their calls.
 	Operations *trusted.Manager
-	pool       *memory.Pool // nil: no limit
+	// Quotas counts what callers take.
+	Quotas *charge.Gate
+	pool   *memory.Pool // nil: no limit
 
 	allPools []*memory.Pool // of requests without other pools
 }
@@ -133,6 +136,7 @@ func New(store shard.Store, opt Options) *Engine {
 	e.fetches.size = opt.PlanCacheSize
 	e.procs = procedure.New(host{e})
 	e.Operations = trusted.NewManager(planner{e})
+	e.Quotas = charge.NewGate(store)
 	e.slow.Size = opt.SlowLogSize
 	e.gate.limits, e.gate.relieve = opt.Admission, e.relievePool
 	if opt.PoolBytes > 0 {
@@ -243,7 +247,7 @@ func (e *Engine) startOnce(res *Result) error {
 	if err != nil {
 		return err
 	}
-	g, err := e.known(ctx, first)
+	g, err := q.enter(ctx, e, first)
 	if err != nil {
 		return err
 	}
@@ -274,7 +278,7 @@ func (e *Engine) startOnce(res *Result) error {
 	if asks {
 		g, err = e.current(ctx, name)
 	} else if other {
-		g, err = e.known(ctx, name)
+		g, err = q.enter(ctx, e, name)
 	}
 	if err == nil && (asks || other) {
 		p, err = e.prepareRequest(ctx, g, req)
@@ -514,8 +518,12 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 }
 
 func (e *Engine) env(q *Running, params map[string]graph.Value, profile bool) exec.Env {
+	var labels context.Context
+	if q.labels != nil {
+		labels = *q.labels
+	}
 	return exec.Env{
-		Params: params, Procs: e.procs, Open: e.opt.Open, Profile: profile || q.trace != nil, Held: &q.held, Slot: &q.cpu, Labels: q.labels, Totals: &e.totals, Visits: &q.visits, Pools: e.pools(q), Spill: e.opt.Spill,
+		Params: params, Procs: e.procs, Open: e.opt.Open, Profile: profile || q.trace != nil, Held: &q.held, Slot: &q.cpu, Labels: labels, Totals: &e.totals, Visits: &q.visits, Pools: e.pools(q), Spill: e.opt.Spill,
 		Budget: exec.Budget{Bytes: e.opt.QueryBytes, Rows: e.opt.MaxRows, Edges: e.opt.MaxVisits},
 	}
 }
@@ -523,7 +531,7 @@ func (e *Engine) env(q *Running, params map[string]graph.Value, profile bool) ex
 // pools returns the pools that a request's operators publish their memory to.
 func (e *Engine) pools(q *Running) []*memory.Pool {
 	all := e.allPools
-	for _, s := range q.place.quotas() {
+	for _, s := range q.place.shares() {
 		if s != nil && s.pool != nil {
 			all = append(slices.Clip(all), s.pool)
 		}

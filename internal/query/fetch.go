@@ -142,7 +142,7 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, need a
 		return res, err
 	}
 	q.permitted.Store(uint32(need))
-	g, err := e.known(ctx, q.Graph)
+	g, err := q.enter(ctx, e, q.Graph)
 	if err != nil {
 		return res, err
 	}

@@ -26,8 +26,9 @@ func (e *Engine) label(ctx context.Context, q *Running) {
 	if r := []rune(text); len(r) > maxLabel {
 		text = string(r[:maxLabel-1]) + "…"
 	}
-	q.labels = pprof.WithLabels(ctx, pprof.Labels("graph", q.Graph, "statement", digits, "text", text))
-	pprof.SetGoroutineLabels(q.labels)
+	labelled := pprof.WithLabels(ctx, pprof.Labels("graph", q.Graph, "statement", digits, "text", text))
+	pprof.SetGoroutineLabels(labelled)
+	q.labels = &labelled
 }
 
 func (q *Running) unlabel() {

@@ -158,7 +158,7 @@ func prepareCounted(e *Engine, text string, count *steps.Counter) (phase string,
 // TestLongStatements doubles the parts of statements, which doubles the work to prepare them, in steps and in the memory that it takes on
 // the way, so that no work goes uncounted. Between two polls lie few steps.
 func TestLongStatements(t *testing.T) {
-	e := New(nil, Options{})
+	e := New(stores["local"](t), Options{})
 	for _, shapes := range []map[string]func(n int) string{repeated, carried} {
 		for name, text := range shapes {
 			t.Run(name, func(t *testing.T) {
@@ -188,7 +188,7 @@ func TestLongStatements(t *testing.T) {
 
 // TestEndOfPreparation ends the request at each poll in turn: no phase continues after that.
 func TestEndOfPreparation(t *testing.T) {
-	e := New(nil, Options{})
+	e := New(stores["local"](t), Options{})
 	gone := errors.New("gone")
 	ended := map[string]bool{}
 	for name, text := range repeated {

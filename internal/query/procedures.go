@@ -10,6 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/definition"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/charge"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/procedure"
 	"github.com/hopgate/hopgate/internal/shard"
@@ -30,6 +31,8 @@ func (h host) Server() procedure.Server {
 
 // Operations implements procedure.Host.
 func (h host) Operations() procedure.Operations { return h.e.Operations }
+
+func (h host) Quotas() *charge.Gate { return h.e.Quotas }
 
 func (h host) Authenticates() bool { return h.e.opt.Authenticates }
 

@@ -15,10 +15,13 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/operation"
+	"github.com/hopgate/hopgate/internal/query/charge"
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/cypher/parse"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/watch"
+	"github.com/hopgate/hopgate/internal/quota"
+	"github.com/hopgate/hopgate/internal/shard"
 )
 
 // Running is a running statement, or an explicit transaction.
@@ -34,18 +37,18 @@ type Running struct {
 	action    string        // the name in the audit log; "": not logged
 	stale     time.Duration // by how much the snapshot that it reads may be out of date
 	kind      watch.Kind
-	permitted atomic.Uint32   // the role that it needs; None: it is not known yet
-	readOnly  bool            // it must not change anything
-	system    bool            // runs on the system rather than a graph
-	quiet     bool            // not counted, limited or logged
-	admitted  bool            // it must leave the gate
-	relieved  bool            // ended to free memory; guarded by registry.mu
-	exclusive bool            // its transaction keeps others from committing
-	idle      bool            // an explicit transaction's own entry
-	lost      bool            // its place, while it wrote; guarded by gate.mu
-	trace     *watch.Trace    // nil unless requested
-	place     place           // the place in the gate
-	labels    context.Context // profiler labels of its goroutine, or nil
+	permitted atomic.Uint32    // the role that it needs; None: it is not known yet
+	readOnly  bool             // it must not change anything
+	system    bool             // runs on the system rather than a graph
+	quiet     bool             // not counted, limited or logged
+	admitted  bool             // it must leave the gate
+	relieved  bool             // ended to free memory; guarded by registry.mu
+	exclusive bool             // its transaction keeps others from committing
+	idle      bool             // an explicit transaction's own entry
+	lost      bool             // its place, while it wrote; guarded by gate.mu
+	trace     *watch.Trace     // nil unless requested
+	place     place            // the place in the gate
+	labels    *context.Context // profiler labels of its goroutine, or nil
 	cpu       cpuSlot
 	sending   atomic.Int64                   // the instant at which it began to write to its client; 0: it does not write; evicted
 	held      exec.Held                      // memory of the operators
@@ -66,6 +69,7 @@ type Running struct {
 	used atomic.Pointer[string] // the other graph that USE names, or nil
 
 	called atomic.Pointer[operation.Operation] // that runs, or nil
+	quotas *quota.Accounts                     // that it is charged to, or nil
 	raised atomic.Pointer[access.Grant]        // in place of grant while an operation runs, or nil
 
 	prev, next *Running // list in the registry, guarded by its mu
@@ -374,6 +378,19 @@ func (e *Engine) Watch() *watch.Watch { return &e.watch }
 // SlowLog returns the slowest requests.
 func (e *Engine) SlowLog() *watch.SlowLog { return &e.slow }
 
+// enter returns a graph as known does, unless its quotas refuse the request. It is charged to those of the last graph that it has entered.
+func (q *Running) enter(ctx context.Context, e *Engine, name string) (shard.Graph, error) {
+	g, err := e.known(ctx, name)
+	if err == nil {
+		err = q.enterQuotas(ctx, e.Quotas, name, g)
+	}
+	return g, err
+}
+
+func (q *Running) enterQuotas(ctx context.Context, gate *charge.Gate, name string, g shard.Graph) error {
+	return gate.Enter(ctx, g, &charge.Request{Graph: name, Caller: q.grant, Operation: q.called.Load(), Statement: q.Statement, Probe: q.quiet}, &q.quotas)
+}
+
 // finish counts an ended request, adds it to the slow log, and returns its error in the form that users see.
 func (e *Engine) finish(ctx context.Context, q *Running, start time.Time, rows int64, p *prepared, err error) error {
 	if err != nil && ctx.Err() != nil {
@@ -390,6 +407,8 @@ func (e *Engine) finish(ctx context.Context, q *Running, start time.Time, rows i
 	q.rows.Store(rows)
 	now := time.Now()
 	q.cpu.end(now, err)
+	took := q.cost(now)
+	q.quotas.Charge(took)
 	if q.admitted {
 		e.gate.leave(q)
 	}
@@ -402,7 +421,6 @@ func (e *Engine) finish(ctx context.Context, q *Running, start time.Time, rows i
 	}
 	e.watch.End(ctx, watch.Ended{ID: q.ID, Kind: q.kind, Graph: q.on(), Statement: q.Statement, Start: start, Elapsed: elapsed, Rows: rows}, q.trace, err)
 	e.record(ctx, q, err)
-	took := q.cost(now)
 	e.metrics.observe(q.kind, elapsed, &took, err)
 	if o := q.called.Load(); o != nil {
 		e.Operations.Observe(q.on(), o.Name, elapsed, err)

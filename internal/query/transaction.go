@@ -208,6 +208,9 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 	if err != nil {
 		return nil, err
 	}
+	if err := q.enterQuotas(ctx, t.e.Quotas, t.opt.Graph, t.g); err != nil {
+		return nil, err
+	}
 	q.trace.Enter("plan")
 	p, err := t.prepareRequest(ctx, &req)
 	if err != nil {

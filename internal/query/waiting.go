@@ -51,13 +51,13 @@ func (g *gate) enterAgain(ctx context.Context, q *Running) error {
 	return err
 }
 
-// same returns a place like one whose quotas may have been dropped. The caller holds g.mu.
+// same returns a place like one whose shares may have been dropped. The caller holds g.mu.
 func (g *gate) same(p place) place {
 	if p.graph != nil {
-		p.graph = g.quota(&g.graphs, p.graph.of, p.graph.limits)
+		p.graph = g.share(&g.graphs, p.graph.of, p.graph.limits)
 	}
 	if p.caller != nil {
-		p.caller = g.quota(&g.callers, p.caller.of, p.caller.limits)
+		p.caller = g.share(&g.callers, p.caller.of, p.caller.limits)
 	}
 	return p
 }

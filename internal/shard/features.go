@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/quota"
 	"github.com/hopgate/hopgate/internal/rules"
 )
 
@@ -148,6 +149,8 @@ type StoreFeatures struct {
 	Maintainer Maintainer
 	// Members administers the replicas; nil: there are none.
 	Members Members
+	// Quotas shares the accounts of quotas with other processes; nil: this one has them alone.
+	Quotas quota.Source
 	// Rows is how many rows make a request worth a round trip; 0: requests go to no other process.
 	Rows int
 }

@@ -27,6 +27,7 @@ type engine struct {
 	operatorRows, operatorBatches, spilled         *prometheus.Desc
 	requests, held, limit                          *prometheus.Desc
 	visits, bytes, cpu                             *prometheus.Desc
+	quotaUsed, quotaLimit, quotaRefused            *prometheus.Desc
 }
 
 func newEngine(e *query.Engine) *engine {
@@ -57,13 +58,16 @@ func newEngine(e *query.Engine) *engine {
 		visits:           d("hopgate_request_visits_total", "Vertices, edges and index entries that requests have read, by kind of request.", []string{"kind"}, nil),
 		bytes:            d("hopgate_request_bytes_total", "Bytes of results that requests have sent, before compression, by kind of request.", []string{"kind"}, nil),
 		cpu:              d("hopgate_request_cpu_seconds_total", "Time that requests have spent on cores, with what storage took to answer, by kind of request.", []string{"kind"}, nil),
+		quotaUsed:        d("hopgate_quota_used", "What requests of this process have taken in the present window of a quota, all accounts together: units of cost, seconds of CPU, or requests.", []string{"graph", "quota"}, nil),
+		quotaLimit:       d("hopgate_quota_limit", "What each account of a quota may take in a window: units of cost, seconds of CPU, or requests.", []string{"graph", "quota"}, nil),
+		quotaRefused:     d("hopgate_quota_refused_total", "Requests that a quota has refused, or in the mode measure would have refused if it were enforced.", []string{"graph", "quota", "mode"}, nil),
 		retries:          d("hopgate_transaction_retries_total", "Requests rerun after a conflict, or after the loss of their snapshot.", nil, nil),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (c *engine) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.statements, c.seconds, c.operationSeconds, c.operationErrors, c.operationsBroken, c.rows, c.plans, c.cached, c.live, c.transactions, c.open, c.conflicts, c.retries, c.queued, c.refused, c.relieved, c.operatorRows, c.operatorBatches, c.spilled, c.requests, c.held, c.limit, c.visits, c.bytes, c.cpu} {
+	for _, d := range []*prometheus.Desc{c.statements, c.seconds, c.operationSeconds, c.operationErrors, c.operationsBroken, c.rows, c.plans, c.cached, c.live, c.transactions, c.open, c.conflicts, c.retries, c.queued, c.refused, c.relieved, c.operatorRows, c.operatorBatches, c.spilled, c.requests, c.held, c.limit, c.visits, c.bytes, c.cpu, c.quotaUsed, c.quotaLimit, c.quotaRefused} {
 		ch <- d
 	}
 }
@@ -123,6 +127,11 @@ func (c *engine) Collect(ch chan<- prometheus.Metric) {
 		counter(c.visits, t.Visits.Load(), string(kind))
 		counter(c.bytes, t.Bytes.Load(), string(kind))
 		ch <- prometheus.MustNewConstMetric(c.cpu, prometheus.CounterValue, float64(t.CPU.Load())/1e9, string(kind))
+	}
+	for _, q := range c.e.Quotas.Metrics() {
+		ch <- prometheus.MustNewConstMetric(c.quotaUsed, prometheus.GaugeValue, q.Used, q.Graph, q.Quota.Name)
+		ch <- prometheus.MustNewConstMetric(c.quotaLimit, prometheus.GaugeValue, q.Quota.Amount, q.Graph, q.Quota.Name)
+		counter(c.quotaRefused, q.Refused, q.Graph, q.Quota.Name, string(q.Quota.Mode))
 	}
 	held, limit := c.e.Held()
 	ch <- prometheus.MustNewConstMetric(c.held, prometheus.GaugeValue, float64(held))

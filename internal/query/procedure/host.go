@@ -7,6 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/definition"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/charge"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/shard"
 )
@@ -35,6 +36,8 @@ type Host interface {
 	Fetch(ctx context.Context, c *exec.Call, method, body string) (graph.Value, error)
 	// Operations returns the trusted operations of the store.
 	Operations() Operations
+	// Quotas returns the quotas of the store.
+	Quotas() *charge.Gate
 }
 
 // Server is what the server is to its clients.

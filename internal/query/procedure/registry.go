@@ -59,6 +59,7 @@ func New(host Host) *Registry {
 	r.addFullText()
 	r.addRequests()
 	r.addOperations()
+	r.addQuotas()
 	return r
 }
 

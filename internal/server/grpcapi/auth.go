@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/quota"
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
@@ -75,7 +76,11 @@ func authUnary(opt *Options) grpc.UnaryServerInterceptor {
 			return nil, err
 		}
 		count(meter, req)
-		res, err := next(ctx, req)
+		var of quota.Notice
+		res, err := next(quota.WithNotice(ctx, &of), req)
+		if md := quotaTrailer(&of); md != nil {
+			_ = grpc.SetTrailer(ctx, md) // which fails only without a stream
+		}
 		count(meter, res)
 		return res, err
 	}
@@ -101,8 +106,23 @@ func authStream(opt *Options, open *streams) grpc.StreamServerInterceptor {
 			}
 			g.check.Store(&check)
 		}
-		return next(srv, g)
+		var of quota.Notice
+		g.ctx = quota.WithNotice(g.ctx, &of)
+		err = next(srv, g)
+		if md := quotaTrailer(&of); md != nil {
+			ss.SetTrailer(md)
+		}
+		return err
 	}
+}
+
+// quotaTrailer returns the metadata that tell what is left of the quotas of a call's caller, as HTTP's fields of these names do, or nil.
+func quotaTrailer(of *quota.Notice) metadata.MD {
+	policy, left := of.Accounts().Fields()
+	if policy == "" {
+		return nil
+	}
+	return metadata.Pairs("ratelimit-policy", policy, "ratelimit", left)
 }
 
 // identified is a stream with an extended context: the time of arrival.

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/oracle"
 	"github.com/hopgate/hopgate/internal/query"
 )
 
@@ -50,7 +51,7 @@ func TestDamagedParameters(t *testing.T) {
 	w := flight.NewRecordWriter(&sent, ipc.WithSchema(schema))
 	require.NoError(t, w.Write(rec))
 	require.Len(t, sent, 2)
-	service := &sqlService{e: query.New(nil, query.Options{})}
+	service := &sqlService{e: query.New(oracle.New(1), query.Options{})}
 	read := func(m messages) (rows int, err error) {
 		r, err := flight.NewRecordReader(&m, ipc.WithDelayReadSchema(true))
 		if err != nil {

@@ -37,7 +37,7 @@ func (h *Handler) allowOrigin(w http.ResponseWriter, r *http.Request) {
 	w.Header().Add("Vary", "Origin")
 	if h.opt.Web.AllowsOrigin(origin) {
 		w.Header().Set("Access-Control-Allow-Origin", origin)
-		w.Header().Set("Access-Control-Expose-Headers", "Retry-After, "+costHeader+", "+request.Header)
+		w.Header().Set("Access-Control-Expose-Headers", "Retry-After, "+policyHeader+", "+leftHeader+", "+costHeader+", "+request.Header)
 	}
 }
 

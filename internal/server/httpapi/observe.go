@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 
 	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/quota"
 	"github.com/hopgate/hopgate/internal/server/request"
 )
 
@@ -44,7 +45,7 @@ func (h *Handler) observe(route string, f http.HandlerFunc, failed func(http.Res
 		if h.monitor.Tracing() {
 			ctx = request.TraceContext(ctx, propagation.HeaderCarrier(r.Header))
 		}
-		r = r.WithContext(h.monitor.Arrived(ctx, start))
+		r = r.WithContext(quota.WithNotice(h.monitor.Arrived(ctx, start), &s.quotas))
 		defer func() {
 			if s.after != nil {
 				s.after()
@@ -93,15 +94,20 @@ type statusWriter struct {
 	ctx    context.Context // of the request, for waits of meter
 	// streamed means that the connection carries other requests too, so that its own pace does not show that this client does not read.
 	streamed bool
+	quotas   quota.Notice // of the request
 }
 
 func (s *statusWriter) WriteHeader(status int) {
+	if s.status == 0 {
+		s.tellQuotas()
+	}
 	s.status = status
 	s.ResponseWriter.WriteHeader(status)
 }
 
 func (s *statusWriter) Write(p []byte) (int, error) {
 	if s.status == 0 {
+		s.tellQuotas()
 		s.status = http.StatusOK
 	}
 	if s.bytes > 0 {
@@ -112,6 +118,20 @@ func (s *statusWriter) Write(p []byte) (int, error) {
 	s.bytes += int64(n)
 	return n, err
 }
+
+// tellQuotas sets the fields that tell what is left of the quotas of the request's caller.
+func (s *statusWriter) tellQuotas() {
+	if policy, left := s.quotas.Accounts().Fields(); policy != "" {
+		s.Header().Set(policyHeader, policy)
+		s.Header().Set(leftHeader, left)
+	}
+}
+
+// The fields of draft-ietf-httpapi-ratelimit-headers.
+const (
+	policyHeader = "RateLimit-Policy"
+	leftHeader   = "RateLimit"
+)
 
 // write writes p to a client that takes it within its time, as request.Paced does.
 func (s *statusWriter) write(p []byte) (n int, err error) {

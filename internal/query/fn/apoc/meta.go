@@ -31,7 +31,9 @@ var metaFunctions = []fn.Function{
 		}),
 	loose("apoc.util.validatePredicate(predicate :: BOOLEAN, message :: STRING [, params :: LIST<ANY>]) :: BOOLEAN",
 		"True, or an error with a message if the predicate holds.",
-		func(c *call) (graph.Value, error) { return Validate("function `apoc.util.validatePredicate`", c.args[0], c.args[1], c.args[2]) }),
+		func(c *call) (graph.Value, error) {
+			return Validate("function `apoc.util.validatePredicate`", c.args[0], c.args[1], c.args[2])
+		}),
 }
 
 // Validate fails with a message, whose %s and %d params replace, if the predicate is true; otherwise it returns true. The error names the
