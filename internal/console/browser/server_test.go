@@ -69,6 +69,12 @@ func TestServer(t *testing.T) {
 	p.click("tab", "Shards")
 	p.wait(`document.querySelectorAll(".server [role=tabpanel]:not([hidden]) tbody tr").length === 2`)
 	p.audit()
+	single.statement(t, "CALL db.quotas.put({name: 'calls', for: 'everyone', measure: 'requests', amount: 1000000, window: 'day', mode: 'measure'})", "")
+	p.click("tab", "Quotas")
+	p.wait(`document.querySelector(".server [role=tabpanel]:not([hidden]) meter") && document.querySelector(".server").textContent.includes("1M requests a day")`)
+	p.wait(`document.querySelector(".server [role=tabpanel]:not([hidden]) meter").value > 0`)
+	p.audit()
+	single.statement(t, "CALL db.quotas.drop('calls')", "")
 	// What ends is counted, so something must end in each second that the page looks at.
 	busy.js(`window.$work = setInterval(() => fetch("/v1/query", {method: "POST", headers: {"Content-Type": "application/json"}, body: '{"statement": "RETURN 1"}'}), 50)`)
 	p.click("tab", "Top")

@@ -1,5 +1,5 @@
 // The page of those who run the server: what runs, what was slow, what takes the time, charts, shards, flame graphs.
-import { api, get, send } from "./api.js";
+import { api, ask, get, send } from "./api.js";
 import { announce, button, bytes, count, duration, el, fill, short, tabs } from "./dom.js";
 import { Chart } from "./charts.js";
 import { flameView } from "./flame.js";
@@ -11,8 +11,8 @@ const every = 2000; // milliseconds between two readings
 export const serverPage = {
   id: "server", title: "Server",
   make(app) {
-    const panels = Object.fromEntries(["running", "slow", "top", "charts", "shards", "flame"].map((k) => [k, el("div", { class: "panel scroll" })]));
-    const names = { running: "Running", slow: "Slow log", top: "Top", charts: "Charts", shards: "Shards", flame: "Flame graph" };
+    const panels = Object.fromEntries(["running", "slow", "top", "quotas", "charts", "shards", "flame"].map((k) => [k, el("div", { class: "panel scroll" })]));
+    const names = { running: "Running", slow: "Slow log", top: "Top", quotas: "Quotas", charts: "Charts", shards: "Shards", flame: "Flame graph" };
     let at = "running", shown = false, round = 0;
     const table = (head, rows, empty) => (rows.length ? el("table", { class: "plain" }, el("thead", {}, el("tr", {}, head.map(([name, right]) => el("th", { scope: "col", class: right ? "number" : undefined }, name)))),
       el("tbody", {}, rows.map((r) => el("tr", {}, r.map((v, i) => el("td", { class: head[i][1] ? "number" : undefined }, v)))))) : el("p", { class: "quiet" }, empty));
@@ -54,6 +54,15 @@ export const serverPage = {
           shards.map((s) => [String(s.shard), bytes(s.diskBytes), String(s.readAmplification), s.writeAmplification.toFixed(1), bytes(s.topologyCacheBytes), share(s.topologyCacheHits, s.topologyCacheMisses), share(s.blockFoundBytes, s.blockReadBytes)]), "This process knows of no shards."),
           el("p", { class: "quiet" }, "Backups and checks: graphctl backup, graphctl check."));
         return 5000;
+      },
+      async quotas() {
+        const rows = (await ask("CALL db.quotas.list()", { readOnly: true })).map((q) => ({ ...q, amount: Number(q.amount), used: Number(q.used), remaining: Number(q.remaining) })); // floats keep their digits otherwise
+        const figure = (q, n) => (q.measure === "cpu" ? duration(1000 * n) : short(n));
+        fill(panels.quotas, table([["quota"], ["for"], ["account"], ["mode"], ["allowed", 1], ["used", 1], ["remaining", 1], ["begins again", 1], ["refused", 1]], rows.map((q) => [
+          q.name, q.for, q.account ?? (q.each ? "" : "all together"), q.mode, `${figure(q, q.amount)} ${q.measure === "cpu" ? "CPU" : q.measure} a ${q.window}`,
+          [el("meter", { min: "0", max: String(q.amount), high: String(0.9 * q.amount), value: String(Math.min(q.used, q.amount)), "aria-label": `Used of ${q.name}` }), " " + figure(q, q.used)],
+          figure(q, q.remaining), q.reset === null ? "" : duration(1000 * q.reset), count(q.refused)]), "This graph has no quotas: CALL db.quotas.put or graphctl quota put adds them."));
+        return every;
       },
       async flame() { return 0; },
     };
@@ -101,7 +110,7 @@ export const serverPage = {
     function flame(fingerprint, text) {
       wanted = fingerprint;
       about.textContent = fingerprint ? "only " + text.replace(/\s+/g, " ").slice(0, 90) : "all statements, by operator";
-      bar.show(5);
+      bar.show(list.findIndex((l) => l.key === "flame"));
       watch.focus();
       if (fingerprint) watch.click();
     }
