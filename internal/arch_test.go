@@ -119,6 +119,7 @@ internal/query/trusted
 internal/query/explain
 internal/query/watch
 internal/query/charge
+internal/query/fresh
 internal/query/procedure
 internal/query
 internal/bolt

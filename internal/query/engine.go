@@ -17,6 +17,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/explain"
 	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
+	"github.com/hopgate/hopgate/internal/query/fresh"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/query/procedure"
@@ -66,6 +67,8 @@ type Options struct {
 	Admission Admission
 	// Rates counts the requests that a rate limit refused; default nil.
 	Rates *access.Rates
+	// ResponseCache bounds the memory of a cache of answers; default 0, there is none.
+	ResponseCache int64
 	// Fetch bounds JSON-array fetches.
 	Fetch syntax.Limits
 	// Typed decodes the body of a traversal's route, for trusted operations; typedParams says that each parameter has its type.
@@ -107,6 +110,7 @@ type Engine struct {
 	opt      Options
 	fetches  fetchCache
 	running  registry
+	answers  *fresh.Answers[fresh.Answer]
 	sessions sessions
 	gate     gate
 	hotspots shard.Hotspots // of explicit transactions
@@ -119,6 +123,8 @@ type Engine struct {
 	totals exec.Totals
 	watch  watch.Watch
 
+	// Reused counts what is not computed twice.
+	Reused *fresh.Counts
 	// Operations lists and changes the trusted operations of the graphs, and counts their calls.
 	Operations *trusted.Manager
 	// Quotas counts what callers take.
@@ -134,6 +140,8 @@ func New(store shard.Store, opt Options) *Engine {
 	e := &Engine{opt: opt}
 	e.preparer = preparer{store: store, plans: newPlanCache(opt.PlanCacheSize), texts: newPlanCache(opt.PlanCacheSize)}
 	e.fetches.size = opt.PlanCacheSize
+	e.answers = fresh.NewAnswers[fresh.Answer](opt.ResponseCache)
+	e.Reused = &e.answers.Counts
 	e.procs = procedure.New(host{e})
 	e.Operations = trusted.NewManager(planner{e})
 	e.Quotas = charge.NewGate(store)
@@ -163,10 +171,12 @@ type Request struct {
 	Metadata  graph.Value   // metadata of the statement's own transaction: a map, or null
 	ReadOnly  bool          // a statement that writes fails
 	Buffer    bool          // in an explicit transaction: buffer all rows before the first is returned
+	probe     bool          // sent by the server itself, not counted
 
 	Operation *trusted.Call // runs instead of Statement, if set
 
-	probe  bool    // sent by the server itself, not counted
+	Condition *fresh.Condition // of a read, or nil
+
 	typed  Typed   // runs instead of Statement, if set
 	limits *Limits // of a typed request; nil: none of its own
 }
@@ -199,6 +209,7 @@ func (e *Engine) Query(ctx context.Context, req Request) (res *Result, err error
 			err = graph.InternalError("query", nil)
 		}
 		if err != nil {
+			e.answers.Leave(&r.res.place)
 			err = e.finish(ctx, q, start, 0, nil, err)
 		}
 	}()
@@ -448,7 +459,8 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 		return err
 	}
 	res.q.cpu.compute()
-	if p.version != g.Version() && !res.reruns.over() {
+	res.checked = false
+	if p.version != g.Version() && !res.rare.over() {
 		tx.Rollback()
 		return errStalePlan
 	}
@@ -457,7 +469,21 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 	if res.Columns == nil {
 		res.Columns = []string{}
 	}
-	if mode != shard.Read {
+	var flight *fresh.Flight[fresh.Answer]
+	if mode == shard.Read {
+		var done bool
+		if flight, done, err = reuse(ctx, e, g, tx, p, params, res); err != nil {
+			tx.Rollback()
+		}
+		if done || err != nil {
+			return err
+		}
+		defer func() {
+			if flight != nil {
+				flight.Fail()
+			}
+		}()
+	} else {
 		defer tx.Rollback() // also after a panic: others may wait for its end
 	}
 	env := e.env(res.q, params, p.prefix == "PROFILE")
@@ -486,7 +512,15 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 		return err
 	}
 	if mode == shard.Read {
-		res.tx, res.rows, res.checked = tx, rows, false
+		res.tx, res.rows = tx, rows
+		computes := flight
+		flight = nil
+		if err := res.share(ctx, computes); err != nil {
+			rows.Close()
+			tx.Rollback()
+			res.tx, res.rows, res.batches = nil, nil, nil
+			return err
+		}
 		trace.Stream()
 		return nil
 	}
@@ -559,6 +593,7 @@ type prepared struct {
 	asked   source // the source that it runs for, if literals are lifted
 	lifted  string // in preparer.texts: the text without its lifted literals
 	notices notices
+	reads   *fresh.Reads // nil: the answer depends on more than the graph
 }
 
 // graph is the graph that the statement names by USE, or "".
@@ -652,6 +687,7 @@ func (e *preparer) prepareBy(
 		p.params = slices.DeleteFunc(p.params, cypher.IsLiteralName)
 	}
 	p.hops = plan.HopParams(q)
+	p.reads = fresh.Of(q)
 	p.prefix = q.Prefix
 	p.own, p.calls = q.OwnTransactions(), q.Calls
 	p.merges = q.Merges() && p.prefix != "EXPLAIN"

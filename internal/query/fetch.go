@@ -99,8 +99,8 @@ func (e *Engine) Fetch(ctx context.Context, req FetchRequest, w io.Writer) (code
 	if err == nil {
 		res, err = e.fetch(ctx, q, req, need, out)
 	}
-	var again reruns
-	for shard.Retriable(err) && !out.began && again.next(ctx) {
+	var again shard.Reruns
+	for shard.Retriable(err) && !out.began && again.Next(ctx) {
 		e.metrics.Retries.Add(1)
 		res, err = e.fetch(ctx, q, req, need, out)
 	}

@@ -19,7 +19,7 @@ func (e *Engine) runOwn(ctx context.Context, g shard.Graph, p *prepared, params 
 		return err
 	}
 	defer tx.Rollback()
-	if p.version != g.Version() && !res.reruns.over() {
+	if p.version != g.Version() && !res.rare.over() {
 		return errStalePlan
 	}
 	if res.Columns = p.exec.Columns(); res.Columns == nil {

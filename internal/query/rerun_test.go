@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -128,9 +127,6 @@ func TestRerun(t *testing.T) {
 	_, err = query("MATCH (n:N) RETURN n.i")
 	require.NoError(t, err)
 	require.Zero(t, l.lose)
-	late := reruns{n: 1, first: time.Now().Add(-rerunTime)}
-	require.False(t, late.next(ctx))
-	require.True(t, late.over())
 
 	l.lose = 1
 	tx, err := e.Begin(ctx, TxOptions{})

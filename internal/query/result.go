@@ -6,13 +6,12 @@ import (
 	"errors"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/cost"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/explain"
+	"github.com/hopgate/hopgate/internal/query/fresh"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/shard"
 )
@@ -37,13 +36,14 @@ type Result struct {
 	counters  exec.Counters
 	commands  *commandCounters // or nil
 	plan      *explain.Node
-	reruns    *reruns // or nil
+	rare      *rare // or nil
 	err       error
 	waits     int64         // the instant at which it began to wait for its client; 0: it does not wait
 	waited    time.Duration // earlier waits
 	checked   bool          // see shard.Validator
 	truncated bool
 	closed    bool
+	place     fresh.Place // of identical requests, or 0
 }
 
 // SchemaCounters count the changes of a command.
@@ -96,6 +96,9 @@ func (r *Result) Next() (*graph.Batch, error) {
 		r.rows.Close()
 		r.tx.Rollback()
 		r.rows, r.tx = nil, nil
+		if c := r.req.Condition; c != nil {
+			c.None = "" // the caller expects rows
+		}
 		if err = r.e.start(r); err == nil {
 			b, err = r.checkedNext()
 		}
@@ -186,24 +189,13 @@ func (r *Result) checkedNext() (*graph.Batch, error) {
 	return b, err
 }
 
-// rerunTime bounds the time from the first rerun of a request that has returned no row to the last. Reruns are immediate at first, as
-// after another commit, then with exponential backoff, as while a process restarts.
-const (
-	rerunTime  = 30 * time.Second
-	freeReruns = 3
-	maxBackoff = 128 * time.Millisecond
-)
-
 // rerun reports whether to run a request again after an error: its snapshot was lost with a process of a cluster, and nothing
 // was committed.
 func (r *Result) rerun(err error) bool {
 	if !shard.Retriable(err) || r.p != nil && r.p.own && !errors.Is(err, errStalePlan) {
 		return false
 	}
-	if r.reruns == nil {
-		r.reruns = new(reruns)
-	}
-	if !r.reruns.next(r.ctx) {
+	if !r.uncommon().reruns.Next(r.ctx) {
 		return false
 	}
 	r.e.metrics.Retries.Add(1)
@@ -211,41 +203,39 @@ func (r *Result) rerun(err error) bool {
 	return true
 }
 
-// reruns counts the reruns of a request and spaces them out.
-type reruns struct {
-	n     int
-	first time.Time                   // when the first one began
-	pause *backoff.ExponentialBackOff // once the free ones are used up
+// rare is what few requests have.
+type rare struct {
+	reruns shard.Reruns
+	shared *fresh.Answer // that batches are a copy of, or nil
+}
+
+func (r *Result) uncommon() *rare {
+	if r.rare == nil {
+		r.rare = new(rare)
+	}
+	return r.rare
 }
 
 // over reports whether there must be no more reruns.
-func (r *reruns) over() bool { return r != nil && r.n > 0 && time.Since(r.first) >= rerunTime }
+func (r *rare) over() bool { return r != nil && r.reruns.Over() }
 
-// next waits for the time of the next rerun; it returns false if there must be none.
-func (r *reruns) next(ctx context.Context) bool {
-	if r.over() || ctx.Err() != nil {
-		return false
+// answer returns the shared answer, or nil.
+func (r *rare) answer() *fresh.Answer {
+	if r == nil {
+		return nil
 	}
-	if r.n == 0 {
-		r.first = time.Now()
-	}
-	r.n++
-	if r.n <= freeReruns {
-		return true
-	}
-	if r.n == freeReruns+1 {
-		r.pause = &backoff.ExponentialBackOff{InitialInterval: time.Millisecond, RandomizationFactor: 0.2, Multiplier: 2, MaxInterval: maxBackoff}
-	}
-	select {
-	case <-time.After(r.pause.NextBackOff()):
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return r.shared
 }
 
 // reset discards the state of a run.
-func (r *Result) reset() { r.batches, r.counters, r.plan = nil, exec.Counters{}, nil }
+func (r *Result) reset() {
+	r.batches, r.counters, r.plan = nil, exec.Counters{}, nil
+	if r.rare != nil {
+		r.rare.shared = nil
+	}
+	r.e.answers.Leave(&r.place)
+	r.req.Condition.Reset()
+}
 
 func (r *Result) next() (*graph.Batch, error) {
 	if r.truncated {
@@ -256,7 +246,7 @@ func (r *Result) next() (*graph.Batch, error) {
 		r.batches = r.batches[1:]
 		return b, nil
 	}
-	if r.rows == nil {
+	if r.rows == nil || r.rare.answer() != nil {
 		return nil, nil
 	}
 	return r.rows.Next(r.ctx)
@@ -288,7 +278,7 @@ func (r *Result) take(rows *exec.Rows, b *graph.Batch, from int) error {
 	for i := range b.Cols {
 		c.Cols[i].Vals = make([]graph.Value, c.N)
 		for j := range c.N {
-			c.Cols[i].Vals[j] = detach(b.Cols[i].Value(from + j))
+			c.Cols[i].Vals[j] = fresh.Detach(b.Cols[i].Value(from + j))
 		}
 	}
 	r.batches = append(r.batches, c)
@@ -304,45 +294,6 @@ func (r *Result) keep() {
 	r.kept.Charge(&to.held)
 }
 
-// detach returns a value that does not depend on its transaction, including records.
-func detach(v graph.Value) graph.Value {
-	switch v.Kind() {
-	case graph.List:
-		return graph.ListValue(detachAll(v.List()))
-	case graph.Map:
-		m := make([]graph.MapEntry, len(v.Map()))
-		for i, e := range v.Map() {
-			m[i] = graph.MapEntry{Key: e.Key, Value: detach(e.Value)}
-		}
-		return graph.MapValue(m)
-	case graph.VertexKind:
-		return graph.VertexRecordValue(v.Vertex(), detachRecord(v.Record()))
-	case graph.EdgeKind:
-		e := v.Edge()
-		return graph.EdgeRefValue(&graph.EdgeValue{Edge: e.Edge, Record: detachRecord(e.Record)})
-	case graph.PathKind:
-		p := v.Path()
-		return graph.PathValue(&graph.Path{Vertices: detachAll(p.Vertices), Edges: detachAll(p.Edges)})
-	}
-	return v.Clone()
-}
-
-func detachAll(vs []graph.Value) []graph.Value {
-	out := make([]graph.Value, len(vs))
-	for i, v := range vs {
-		out[i] = detach(v)
-	}
-	return out
-}
-
-// detachRecord copies a record's values; its names are the catalog's.
-func detachRecord(r *graph.Record) *graph.Record {
-	if r == nil {
-		return nil
-	}
-	return &graph.Record{Labels: r.Labels, Type: r.Type, Keys: r.Keys, Values: detachAll(r.Values)}
-}
-
 // Summary returns the summary after the last row.
 func (r *Result) Summary() Summary {
 	s := Summary{Counters: r.counters, Plan: r.plan, Truncated: r.truncated, Rows: r.q.Rows(), Cost: r.Cost()}
@@ -356,7 +307,9 @@ func (r *Result) Summary() Summary {
 	if s.Truncated {
 		s.Reason = "max_rows"
 	}
-	if r.rows != nil {
+	if a := r.rare.answer(); a != nil {
+		s.Hops = a.Hops
+	} else if r.rows != nil {
 		if s.Hops = r.rows.Hops(); r.rows.Truncated() != "" {
 			s.Truncated, s.Reason = true, r.rows.Truncated()
 		}
@@ -382,6 +335,7 @@ func (r *Result) Close() {
 		r.tx.Rollback()
 	}
 	r.kept.Release()
+	r.e.answers.Leave(&r.place)
 	r.batches = nil
 	_ = r.e.finish(r.ctx, r.q, r.start, r.q.Rows(), r.p, r.err)
 }

@@ -2,124 +2,189 @@ package query
 
 import (
 	"context"
-	"fmt"
-	"math"
-	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fresh"
 )
 
-// kept are statements whose operators serve several runs, each beside an equivalent statement with operators of its own.
-var kept = [][2]string{
-	{"MATCH (p:P {id: $id}) RETURN p.name, p.text, p.none, $id AS id", "MATCH (p:P {id: $id}) RETURN coalesce(p.name), coalesce(p.text), coalesce(p.none), $id AS id"},
-	{"MATCH (p:P {id: $id}) RETURN p, p.name", "MATCH (p:P {id: $id}) RETURN p, coalesce(p.name)"},
-	{
-		"MATCH (p:P {id: $id})-[r:R]->(q:Q) RETURN q.name, r, p, p.text",
-		"MATCH (p:P {id: $id})-[r:R]->(q:Q) RETURN coalesce(q.name), r, p, coalesce(p.text)",
-	},
-	{
-		"MATCH (p:P {id: $id})-[r:R]->(q) WHERE q.name > p.name OR NOT q.id <= 7 RETURN q.name, q.text, r SKIP 1 LIMIT 4",
-		"MATCH (p:P {id: $id})-[r:R]->(q) WHERE coalesce(q.name) > p.name OR NOT coalesce(q.id) <= 7 RETURN q.name, q.text, r SKIP 1 LIMIT 4",
-	},
-	{
-		"MATCH (p:P {id: $id}) WHERE p.none IS NULL AND p.name >= 'name 2' RETURN p.name, p SKIP $id - $id LIMIT 1",
-		"MATCH (p:P {id: $id}) WHERE coalesce(p.none) IS NULL AND p.name >= 'name 2' RETURN coalesce(p.name), p",
-	},
-	{
-		"MATCH (p:P {id: $id})-[r]-(a)-[:R]->(q) RETURN a.text, id(r), q.name, q.id",
-		"MATCH (p:P {id: $id})-[r]-(a)-[:R]->(q) RETURN coalesce(a.text), id(r), coalesce(q.name), q.id",
-	},
-	{"MATCH (p:P {id: $id})-[:R]->(q) RETURN count(DISTINCT q) AS n", "MATCH (p:P {id: $id})-[:R]->(q) WITH DISTINCT q RETURN count(*) AS n"},
-	{"MATCH (p:P {id: $id})-[:R]->(q:Q) RETURN count(DISTINCT q) AS n", "MATCH (p:P {id: $id})-[:R]->(q:Q) WITH DISTINCT q RETURN count(*) AS n"},
-	{
-		"MATCH (p:P {id: $id})-[:R]->(a)-[:R]->(q) RETURN count(DISTINCT q) AS n, $id AS id",
-		"MATCH (p:P {id: $id})-[:R]->(a)-[:R]->(q) WITH DISTINCT q RETURN count(*) AS n, $id AS id",
-	},
-	{"MATCH (p:P {id: $id})-[:R*1..3]->(q) RETURN count(DISTINCT q) AS n", "MATCH (p:P {id: $id})-[:R*1..3]->(q) WITH DISTINCT q RETURN count(*) AS n"},
-	{"MATCH (p:P {id: $id})-[:R*2]->(q) RETURN count(DISTINCT q) AS n", "MATCH (p:P {id: $id})-[:R*2]->(q) WITH DISTINCT q RETURN count(*) AS n"},
-	{
-		"MATCH (p:P {id: $id})-[r:R]->(a)-[s:R]->(q) WHERE r.w > $w AND 3 >= s.w AND s.w >= 1 RETURN count(DISTINCT q) AS n",
-		"MATCH (p:P {id: $id})-[r:R]->(a)-[s:R]->(q) WHERE coalesce(r.w) > $w AND 3 >= coalesce(s.w) >= 1 WITH DISTINCT q RETURN count(*) AS n",
-	},
-	{
-		"MATCH (p:P {id: $id})-[r:R]->(q) WHERE r.w = $w RETURN count(DISTINCT q) AS n",
-		"MATCH (p:P {id: $id})-[r:R]->(q) WHERE coalesce(r.w) = $w WITH DISTINCT q RETURN count(*) AS n",
-	},
-	{
-		"MATCH (p:P {id: $id})-[r:R*1..3 {w: $w}]->(q) RETURN count(DISTINCT q) AS n",
-		"MATCH (p:P {id: $id})-[r:R*1..3]->(q) WHERE all(x IN r WHERE coalesce(x.w) = $w) WITH DISTINCT q RETURN count(*) AS n",
-	},
-	{"MATCH (p:P {id: $id})-[:S]->(q) RETURN count(DISTINCT q) AS n", "MATCH (p:P {id: $id})-[:S]->(q) WITH DISTINCT q RETURN count(*) AS n"},
-}
-
-// bounds are values that properties of edges are compared with; the first ones are for the shards to test.
-var bounds = []graph.Value{
-	graph.IntValue(1), graph.IntValue(2), graph.FloatValue(1.5), graph.FloatValue(2), graph.IntValue(100), graph.StringValue("2"),
-	{},
-	graph.FloatValue(math.NaN()),
-}
-
-// Runs that reuse operators return the same as runs with new ones: concurrently, after abandoned runs, and when the graph gains
-// labels and types in between.
-func TestOperatorsServeRunAfterRun(t *testing.T) {
-	overStores(t, Options{}, func(t *testing.T, e *Engine) {
-		const people = 60
-		must(t, e, "CREATE CONSTRAINT FOR (p:P) REQUIRE p.id IS UNIQUE")
-		must(t, e, fmt.Sprintf("UNWIND range(0, %d) AS i CREATE (:P:Q {id: i, name: 'name ' + i, text: reduce(s = '', x IN range(0, i * 40) | s + 'text ')})", people-1))
-		must(t, e, fmt.Sprintf("MATCH (a:P), (b:P) WHERE (a.id * 7 + b.id * 3) %% 11 = 0 AND a.id < %d CREATE (a)-[:R {w: CASE b.id %% 7 WHEN 5 THEN '2' WHEN 6 THEN 1.5 WHEN 4 THEN null ELSE b.id %% 7 END}]->(b)", people/2))
-		check := func() {
-			var wg sync.WaitGroup
-			for worker := range 4 {
-				wg.Go(func() {
-					rng := rand.New(rand.NewPCG(uint64(worker), 1))
-					for range 100 {
-						pair := kept[rng.IntN(len(kept))]
-						params := map[string]graph.Value{"id": graph.IntValue(rng.Int64N(people + 5)), "w": bounds[rng.IntN(len(bounds))]}
-						if rng.IntN(8) == 0 {
-							leave(t, e, Request{Statement: pair[0], Params: params}, rng)
-							continue
-						}
-						got, err := e.rows(Request{Statement: pair[0], Params: params})
-						assert.NoError(t, err)
-						want, err := e.rows(Request{Statement: pair[1], Params: params})
-						assert.NoError(t, err)
-						if params["id"].Int() < people || len(want) > 0 {
-							assert.Equal(t, want, got, pair[0])
-						}
-					}
-				})
-			}
-			wg.Wait()
-		}
-		check()
-		must(t, e, "MATCH (p:P) WHERE p.id % 3 = 0 CREATE (p)-[:R]->(:Other)")
-		check()
-		must(t, e, "MATCH (a:P), (b:P) WHERE b.id = a.id + 1 CREATE (a)-[:S]->(b)")
-		must(t, e, "MATCH (p:P) WHERE p.id % 2 = 0 SET p.name = p.id * 1.5, p.text = left(p.text, 100), p.none = [p.name] REMOVE p:Q")
-		check()
-		_, err := e.rows(Request{Statement: kept[0][0]})
-		require.Equal(t, "Neo.ClientError.Statement.ParameterMissing", code(err))
-	})
-}
-
-// leave begins a statement and does not read it to its end, or has it cancelled.
-func leave(t *testing.T, e *Engine, req Request, rng *rand.Rand) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	res, err := e.Query(ctx, req)
-	if !assert.NoError(t, err) {
-		return
+// countOf reads the one number of an answer.
+func countOf(t *testing.T, e *Engine, ctx context.Context, text string) (int64, error) { //nolint:revive // As the tests call it.
+	res, err := e.Query(ctx, Request{Statement: text})
+	if err != nil {
+		return 0, err
 	}
 	defer res.Close()
-	if rng.IntN(2) == 0 {
-		cancel()
+	b, err := res.Next()
+	if err != nil {
+		return 0, err
 	}
-	if rng.IntN(2) == 0 {
-		_, _ = res.Next()
+	require.Equal(t, 1, b.N)
+	n := b.Cols[0].Value(0).Int()
+	b, err = res.Next()
+	require.Nil(t, b)
+	return n, err
+}
+
+func run(t *testing.T, e *Engine, text string) {
+	res, err := e.Query(context.Background(), Request{Statement: text})
+	require.NoError(t, err)
+	for b, err := res.Next(); b != nil; b, err = res.Next() {
+		require.NoError(t, err)
+	}
+	res.Close()
+}
+
+// Identical reads beside writers share answers, and each sees at least what was acknowledged before it began and nothing that has not begun when
+// it ends.
+func TestReuseLinearizable(t *testing.T) {
+	for _, cache := range []int64{0, 1 << 20} {
+		e := New(stores["local"](t), Options{ResponseCache: cache})
+		run(t, e, "CREATE (:Counter {n: 0})")
+		run(t, e, "UNWIND range(1, 2000) AS i CREATE (:Other {i: i})")
+		var begun, done atomic.Int64
+		var wg sync.WaitGroup
+		stop := make(chan struct{})
+		wg.Go(func() {
+			for range 100 {
+				begun.Add(1)
+				run(t, e, "MATCH (c:Counter) SET c.n = c.n + 1")
+				done.Add(1)
+			}
+			close(stop)
+		})
+		for range 8 {
+			wg.Go(func() {
+				for {
+					select {
+					case <-stop:
+						return
+					default:
+					}
+					least := done.Load()
+					n, err := countOf(t, e, t.Context(), "MATCH (o:Other) WITH count(o.i) AS some MATCH (c:Counter) WHERE some > 0 RETURN c.n")
+					most := begun.Load()
+					require.NoError(t, err)
+					require.GreaterOrEqual(t, n, least)
+					require.LessOrEqual(t, n, most)
+				}
+			})
+		}
+		wg.Wait()
+		require.Positive(t, e.Reused.Shared.Load()+e.Reused.Hits.Load())
+	}
+}
+
+// Many identical reads at once run a few times, and one whose client goes away does not take the others with it.
+func TestReuseTogether(t *testing.T) {
+	e := New(stores["local"](t), Options{})
+	run(t, e, "UNWIND range(1, 3000) AS i CREATE (:A {i: i})")
+	const text = "MATCH (a:A), (b:A) WHERE a.i < b.i AND b.i < 900 RETURN count(*)"
+	want, err := countOf(t, e, t.Context(), text)
+	require.NoError(t, err)
+	var wg sync.WaitGroup
+	var lost atomic.Int64
+	for i := range 300 {
+		ctx, cancel := context.WithCancel(t.Context())
+		if i%3 == 0 {
+			cancel()
+		}
+		wg.Go(func() {
+			defer cancel()
+			n, err := countOf(t, e, ctx, text)
+			if ctx.Err() != nil && err != nil {
+				lost.Add(1)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, want, n)
+		})
+	}
+	wg.Wait()
+	require.Greater(t, e.Reused.Shared.Load(), uint64(100))
+	require.Positive(t, lost.Load())
+}
+
+// A large answer is not shared, and is whole for everybody.
+func TestReuseLarge(t *testing.T) {
+	e := New(stores["local"](t), Options{ResponseCache: 1 << 30})
+	const text = "UNWIND range(1, 60000) AS i RETURN i, 'text ' + toString(i)"
+	var wg sync.WaitGroup
+	for range 6 {
+		wg.Go(func() {
+			res, err := e.Query(t.Context(), Request{Statement: text})
+			require.NoError(t, err)
+			defer res.Close()
+			n := int64(0)
+			for {
+				b, err := res.Next()
+				require.NoError(t, err)
+				if b == nil {
+					break
+				}
+				for i := range b.N {
+					n++
+					require.Equal(t, n, b.Cols[0].Value(i).Int())
+				}
+			}
+			require.EqualValues(t, 60000, n)
+			require.EqualValues(t, 60000, res.Summary().Rows)
+		})
+	}
+	wg.Wait()
+	require.Zero(t, e.Reused.Hits.Load()+e.Reused.Shared.Load())
+}
+
+// Requests get what they ask for: rows up to a limit, a tag for each form, and none where an answer depends on more than the graph.
+func TestReuseConditions(t *testing.T) {
+	e := New(stores["local"](t), Options{ResponseCache: 1 << 20})
+	run(t, e, "UNWIND range(1, 5) AS i CREATE (:A {i: i})")
+	ask := func(text string, c *fresh.Condition, most int64) (rows int64, truncated bool) {
+		res, err := e.Query(t.Context(), Request{Statement: text, Condition: c, MaxRows: most, Params: map[string]graph.Value{"x": graph.IntValue(1)}})
+		require.NoError(t, err)
+		defer res.Close()
+		for {
+			b, err := res.Next()
+			require.NoError(t, err)
+			if b == nil {
+				return res.Summary().Rows, res.Summary().Truncated
+			}
+		}
+	}
+	const text = "MATCH (a:A) RETURN a"
+	for range 2 {
+		rows, truncated := ask(text, nil, 3)
+		require.EqualValues(t, 3, rows)
+		require.True(t, truncated)
+		rows, truncated = ask(text, nil, 0)
+		require.EqualValues(t, 5, rows)
+		require.False(t, truncated)
+	}
+	require.EqualValues(t, 2, e.Reused.Hits.Load())
+	first := &fresh.Condition{Format: "a"}
+	ask(text, first, 0)
+	require.NotEmpty(t, first.Tag)
+	again := &fresh.Condition{Format: "a", None: `"x", ` + first.Tag}
+	rows, _ := ask(text, again, 0)
+	require.Zero(t, rows)
+	require.True(t, again.Unmodified)
+	other := &fresh.Condition{Format: "b", None: first.Tag}
+	rows, _ = ask(text, other, 0)
+	require.EqualValues(t, 5, rows)
+	run(t, e, "CREATE (:B {i: 1})")
+	rows, _ = ask(text, again, 0)
+	require.Zero(t, rows, "no A has changed")
+	run(t, e, "MATCH (a:A {i: 1}) SET a.i = 9")
+	rows, _ = ask(text, again, 0)
+	require.EqualValues(t, 5, rows)
+	require.NotEqual(t, first.Tag, again.Tag)
+	for _, text := range []string{"RETURN datetime() AS d", "RETURN randomUUID() AS r", "CALL db.labels() YIELD label RETURN label", "SHOW INDEXES", "MATCH (n:A) SET n.i = 1 RETURN n", "EXPLAIN MATCH (n) RETURN n"} {
+		c := &fresh.Condition{}
+		ask(text, c, 0)
+		require.Empty(t, c.Tag, text)
 	}
 }

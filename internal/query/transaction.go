@@ -127,14 +127,14 @@ func (e *Engine) Begin(ctx context.Context, opt TxOptions) (*Transaction, error)
 
 // begin opens a transaction that is known to read the current snapshot, or one that is out of date by stale at most.
 func (e *Engine) begin(ctx context.Context, name string, mode shard.Mode, stale time.Duration) (shard.Graph, shard.Tx, error) {
-	var again reruns
+	var again shard.Reruns
 	for {
 		g, err := e.known(ctx, name)
 		if err != nil {
 			return nil, nil, err
 		}
 		tx, err := certain(ctx, g, mode, stale)
-		if !shard.Retriable(err) || !again.next(ctx) {
+		if !shard.Retriable(err) || !again.Next(ctx) {
 			return g, tx, err
 		}
 	}
@@ -142,7 +142,7 @@ func (e *Engine) begin(ctx context.Context, name string, mode shard.Mode, stale 
 
 // certain opens a transaction of a graph and confirms that it reads the current snapshot, or one that is out of date by stale at most.
 func certain(ctx context.Context, g shard.Graph, mode shard.Mode, stale time.Duration) (shard.Tx, error) {
-	var again reruns
+	var again shard.Reruns
 	for {
 		tx, err := beginOn(ctx, g, mode, stale)
 		if err != nil {
@@ -152,7 +152,7 @@ func certain(ctx context.Context, g shard.Graph, mode shard.Mode, stale time.Dur
 			return tx, nil
 		}
 		tx.Rollback()
-		if !shard.Retriable(err) || !again.next(ctx) {
+		if !shard.Retriable(err) || !again.Next(ctx) {
 			return nil, err
 		}
 	}

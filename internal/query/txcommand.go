@@ -7,6 +7,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher"
+	"github.com/hopgate/hopgate/internal/query/option"
 	"github.com/hopgate/hopgate/internal/rules"
 	"github.com/hopgate/hopgate/internal/shard"
 )
@@ -53,7 +54,7 @@ func (s *schemaChange) add(e *Engine, g shard.Graph, p *prepared, params map[str
 		res.changed().dropped(c)
 	case *cypher.AlterTTL:
 		if !c.Remove {
-			if _, err := ttlOptions(c, params); err != nil {
+			if _, err := option.TTL(c, params); err != nil {
 				return err
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/exec"
+	"github.com/hopgate/hopgate/internal/query/fresh"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/query/steps"
 	"github.com/hopgate/hopgate/internal/shard"
@@ -33,6 +34,8 @@ type TypedRequest struct {
 	Params map[string]graph.Value
 	Limits Limits
 	Stale  time.Duration // by how much the snapshot may be out of date
+
+	Condition *fresh.Condition // or nil
 }
 
 // Limits bound the cost of a request; 0 is the engine's limit, which none exceeds.
@@ -71,7 +74,7 @@ func (e *Engine) Traverse(ctx context.Context, req TypedRequest) (*Result, error
 	}
 	return e.Query(ctx, Request{
 		Statement: req.Typed.Text(), Graph: req.Graph, Params: req.Typed.Params(req.Params), Timeout: req.Limits.Timeout,
-		ReadOnly: true, Stale: req.Stale, typed: req.Typed, limits: limits,
+		ReadOnly: true, Stale: req.Stale, Condition: req.Condition, typed: req.Typed, limits: limits,
 	})
 }
 

@@ -58,7 +58,7 @@ func (r *ruled) scope(g *Graph, id *access.Identity) *scope {
 	}
 	s, ok := r.scopes.Get(c.key)
 	if !ok {
-		s = &scope{policy: rules.New(r.rules, c.roles, c.base, id.Claims), names: g.Graph, view: g.view(c.roles, c.base), room: &r.room}
+		s = &scope{key: c.key, policy: rules.New(r.rules, c.roles, c.base, id.Claims), names: g.Graph, view: g.view(c.roles, c.base), room: &r.room}
 		if old, ok, _ := r.scopes.PeekOrAdd(c.key, s); ok {
 			s = old
 		}
@@ -101,6 +101,7 @@ func (r *ruled) caller(graphName string, id *access.Identity) *caller {
 
 // scope is what callers with the same roles and claims see of a graph as long as its rules are the same.
 type scope struct {
+	key    string        // see caller
 	policy *rules.Policy // nil: everything
 	names  graph.Catalog
 	view   *View

@@ -109,6 +109,16 @@ func For(ctx context.Context, of shard.Graph) shard.Graph {
 	return of
 }
 
+// Scope returns a text that is the same for callers whom the rules of a graph restrict in the same way; "" for one whom they do not restrict.
+func Scope(ctx context.Context, of shard.Graph) string {
+	if g, ok := Whole(of).(*Graph); ok {
+		if s := g.scope(ctx); s != nil {
+			return "restricted " + s.key
+		}
+	}
+	return ""
+}
+
 // Whole returns the graph that a view shows a part of, or the graph itself.
 func Whole(of shard.Graph) shard.Graph {
 	if v, ok := of.(*View); ok {
