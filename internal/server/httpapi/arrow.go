@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/fresh"
 	"github.com/hopgate/hopgate/internal/server/arrowstream"
 	"github.com/hopgate/hopgate/internal/server/summary"
 )
@@ -35,8 +36,9 @@ func (s *arrowSink) Write(rec arrow.RecordBatch) error {
 }
 
 // openArrow begins an answer of a media type: an Arrow stream, or a Parquet file with a row group for each record batch.
-func openArrow(w http.ResponseWriter, media string, status int, schema *arrow.Schema, sending func(), sent func(bytes int)) (arrowstream.Sink, error) {
+func openArrow(w http.ResponseWriter, media string, status int, schema *arrow.Schema, sending func(), sent func(bytes int), c *fresh.Condition) (arrowstream.Sink, error) {
 	w.Header().Set("Content-Type", media)
+	tag(w, c, true)
 	announceCost(w)
 	w.WriteHeader(status)
 	flush := http.NewResponseController(w).Flush
@@ -54,7 +56,7 @@ func writeArrow(w http.ResponseWriter, res *query.Result, f format, status int, 
 	sent := false
 	out := arrowstream.New(res.Columns, func(schema *arrow.Schema) (arrowstream.Sink, error) {
 		sent = true
-		return openArrow(w, f.media, status, schema, res.Sending, res.Sent)
+		return openArrow(w, f.media, status, schema, res.Sending, res.Sent, f.cond)
 	}, res.HoldBytes)
 	switch err := out.Copy(res); {
 	case errors.Is(err, arrowstream.ErrGone):

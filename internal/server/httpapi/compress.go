@@ -127,6 +127,9 @@ func (c *compressWriter) begin() error {
 		return c.send()
 	}
 	h.Set("Content-Encoding", c.name)
+	if tag := h.Get("ETag"); strings.HasPrefix(tag, `"`) { // the compressed bytes depend on when they are flushed
+		h.Set("ETag", "W/"+tag)
+	}
 	h.Del("Content-Length")
 	c.header()
 	c.enc, _ = encoders[c.name].Get().(encoder)

@@ -9,7 +9,7 @@ import (
 )
 
 // corsHeaders are the request headers that pages of other origins may set.
-const corsHeaders = "Accept, Authorization, Content-Type, " + staleHeader + ", Prefer, Traceparent, Tracestate, " + request.Header
+const corsHeaders = "Accept, Authorization, Content-Type, If-None-Match, " + staleHeader + ", Prefer, Traceparent, Tracestate, " + request.Header
 
 // checkWeb rejects requests that forbidden web pages may have sent. With tokens, no check is needed: browsers do not send bearer tokens on
 // their own.
@@ -37,7 +37,7 @@ func (h *Handler) allowOrigin(w http.ResponseWriter, r *http.Request) {
 	w.Header().Add("Vary", "Origin")
 	if h.opt.Web.AllowsOrigin(origin) {
 		w.Header().Set("Access-Control-Allow-Origin", origin)
-		w.Header().Set("Access-Control-Expose-Headers", "Retry-After, "+policyHeader+", "+leftHeader+", "+costHeader+", "+request.Header)
+		w.Header().Set("Access-Control-Expose-Headers", exposed)
 	}
 }
 

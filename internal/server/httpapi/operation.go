@@ -53,6 +53,8 @@ func (h *Handler) call(w http.ResponseWriter, r *http.Request, q *queryRequest, 
 		h.callFetch(w, r, &req, &f)
 		return
 	}
+	f.cond = condition(r, f)
+	req.Condition = f.cond
 	res, err := h.e.Query(r.Context(), req)
 	if err != nil {
 		f.fail(w, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/fresh"
 	"github.com/hopgate/hopgate/internal/query/trusted"
 	"github.com/hopgate/hopgate/internal/server/summary"
 	"github.com/hopgate/hopgate/internal/server/wire"
@@ -46,6 +47,7 @@ type format struct {
 	lines bool
 	arrow bool
 	form  *notation.JSONForm
+	cond  *fresh.Condition // of the request, or nil
 	// inline means that an error is a line of a response with status 200, even if it is the first.
 	inline bool
 	// cost means that what the request took is a member of the answer.
@@ -147,6 +149,8 @@ func (h *Handler) query(w http.ResponseWriter, r *http.Request, neo4j bool) {
 		f.fail(w, err)
 		return
 	}
+	f.cond = condition(r, f)
+	req.Condition = f.cond
 	res, err := h.e.Query(r.Context(), req)
 	if err != nil {
 		f.fail(w, err)
@@ -248,6 +252,7 @@ func writeResult(w http.ResponseWriter, res *query.Result, f format, status int,
 		}
 	}
 	switch {
+	case unmodified(w, f.cond):
 	case f.lines:
 		writeLines(w, res, f, status, tail)
 	case f.arrow:
@@ -287,6 +292,7 @@ func writeEnvelope(w http.ResponseWriter, res *query.Result, f format, status in
 			}
 			if !sent {
 				w.Header().Set("Content-Type", f.media)
+				tag(w, f.cond, f.cost)
 				announceCost(w)
 				w.WriteHeader(status)
 				sent = true
@@ -309,6 +315,7 @@ func writeEnvelope(w http.ResponseWriter, res *query.Result, f format, status in
 	res.Sending()
 	if !sent {
 		w.Header().Set("Content-Type", f.media)
+		tag(w, f.cond, f.cost)
 		w.Header().Set("Content-Length", strconv.Itoa(len(buf)))
 		tellCost(w, res)
 		w.WriteHeader(status)
@@ -328,6 +335,7 @@ func writeLines(w http.ResponseWriter, res *query.Result, f format, status int, 
 		return
 	}
 	w.Header().Set("Content-Type", f.media)
+	tag(w, f.cond, f.cost)
 	announceCost(w)
 	w.WriteHeader(status)
 	c := http.NewResponseController(w)

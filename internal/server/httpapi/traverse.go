@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/fresh"
 	"github.com/hopgate/hopgate/internal/server/request"
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
@@ -16,7 +17,8 @@ func (h *Handler) traversals() {
 			if !ok {
 				return
 			}
-			res, err := h.runTyped(w, r, route)
+			f.cond = condition(r, f)
+			res, err := h.runTyped(w, r, route, f.cond)
 			if err != nil {
 				wire.WriteError(w, f.errors(), wire.HTTPStatus(err), err)
 				return
@@ -27,7 +29,7 @@ func (h *Handler) traversals() {
 	}
 }
 
-func (h *Handler) runTyped(w http.ResponseWriter, r *http.Request, route string) (*query.Result, error) {
+func (h *Handler) runTyped(w http.ResponseWriter, r *http.Request, route string, c *fresh.Condition) (*query.Result, error) {
 	data, err := h.body(w, r)
 	if err != nil {
 		return nil, err
@@ -39,5 +41,6 @@ func (h *Handler) runTyped(w http.ResponseWriter, r *http.Request, route string)
 	if req.Stale, err = staleness(r); err != nil {
 		return nil, err
 	}
+	req.Condition = c
 	return h.e.Traverse(r.Context(), req)
 }
