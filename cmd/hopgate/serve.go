@@ -293,7 +293,7 @@ func (s *serving) openEngine(ctx context.Context, rules *syntax.Rules, audit *ac
 		Timeout: c.QueryTimeout, MaxTimeout: c.MaxTimeout, QueryBytes: s.memory.Query, PoolBytes: s.memory.Queries, Spill: spill,
 		MaxRows: c.MaxRows, MaxVisits: c.MaxVisits, Open: resource.NewOpener(c.ImportDir, sources).Open,
 		Admission: query.Admission{Running: c.MaxQueries, Queue: c.MaxQueue, Wait: c.QueueTimeout, Caller: perUser, Graph: perGraph}, Rates: rates,
-		PlanCacheSize: c.PlanCache, SlowLogSize: c.SlowLog, Fetch: c.Fetch, Typed: request.DecodeTyped, Audit: audit, Neo4jVersion: c.BoltAgent, Authenticates: s.guards.auth != nil,
+		PlanCacheSize: c.PlanCache, ResponseCache: int64(c.ResponseCache), SlowLogSize: c.SlowLog, Fetch: c.Fetch, Typed: request.DecodeTyped, Audit: audit, Neo4jVersion: c.BoltAgent, Authenticates: s.guards.auth != nil,
 	})
 	if s.dir == "" {
 		return rates, nil

@@ -73,6 +73,7 @@ type Config struct {
 	GraphLimits    string        // for each graph
 	FetchAccess    string        // YAML file of access rules for fetches; "": all callers may fetch everything
 	PlanCache      int           // number of prepared plans to keep
+	ResponseCache  size.Bytes    // memory for answers; 0: none are kept
 	SlowLog        int           // number of slow statements to keep
 	ProfileHistory size.Bytes    // size of the kept continuous profiles; 0 disables them
 	Fetch          syntax.Limits // of JSON-array fetches
@@ -161,6 +162,7 @@ func (c *Config) settings() []setting {
 		{"user-limits", "limits of each caller whose token sets none, such as queries=50%,memory=1GiB,requests=100,bytes=10MiB: concurrent queries, bytes they hold, requests a second, bytes a second; a percentage refers to max-queries or to the memory of all queries", (*text)(&c.UserLimits)},
 		{"graph-limits", "limits of each graph, in the same form", (*text)(&c.GraphLimits)},
 		{"plan-cache", "number of prepared plans to keep", (*whole)(&c.PlanCache)},
+		{"response-cache", "memory for answers of reads, each until a commit changes what it depends on; 0 keeps none", &c.ResponseCache},
 		{"slow-log", "number of slow statements to keep", (*whole)(&c.SlowLog)},
 		{"profile-history", "disk space for the profiles that the server takes continuously, for graphctl pprof; 0 disables them", &c.ProfileHistory},
 		{"fetch-access", "YAML file of access rules for fetches; empty allows every caller every fetch and write", (*text)(&c.FetchAccess)},

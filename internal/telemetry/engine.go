@@ -21,13 +21,13 @@ type engine struct {
 	e                                                   *query.Engine
 	operationSeconds, operationErrors, operationsBroken *prometheus.Desc
 
-	statements, seconds, rows, plans, cached, live *prometheus.Desc
-	transactions, open, conflicts, retries         *prometheus.Desc
-	queued, refused, relieved                      *prometheus.Desc
-	operatorRows, operatorBatches, spilled         *prometheus.Desc
-	requests, held, limit                          *prometheus.Desc
-	visits, bytes, cpu                             *prometheus.Desc
-	quotaUsed, quotaLimit, quotaRefused            *prometheus.Desc
+	statements, seconds, rows, plans, answers, answerBytes, evicted, shared, unmodified, cached, live *prometheus.Desc
+	transactions, open, conflicts, retries                                                            *prometheus.Desc
+	queued, refused, relieved                                                                         *prometheus.Desc
+	operatorRows, operatorBatches, spilled                                                            *prometheus.Desc
+	requests, held, limit                                                                             *prometheus.Desc
+	visits, bytes, cpu                                                                                *prometheus.Desc
+	quotaUsed, quotaLimit, quotaRefused                                                               *prometheus.Desc
 }
 
 func newEngine(e *query.Engine) *engine {
@@ -41,6 +41,11 @@ func newEngine(e *query.Engine) *engine {
 		seconds:          d("hopgate_statement_duration_seconds", "Time from a statement's arrival to its completion.", nil, nil),
 		rows:             d("hopgate_rows_total", "Rows returned to clients.", nil, nil),
 		plans:            d("hopgate_plan_cache_requests_total", "Look-ups in the plan cache, by result.", []string{"result"}, nil),
+		answers:          d("hopgate_response_cache_requests_total", "Look-ups in the cache of answers, by result.", []string{"result"}, nil),
+		answerBytes:      d("hopgate_response_cache_bytes", "Bytes of the cached answers.", nil, nil),
+		evicted:          d("hopgate_response_cache_evictions_total", "Answers that left the cache because it was full.", nil, nil),
+		shared:           d("hopgate_requests_shared_total", "Reads that got the answer of an identical one that ran at the same time.", nil, nil),
+		unmodified:       d("hopgate_requests_unmodified_total", "Reads that were not run because the client had the answer.", nil, nil),
 		cached:           d("hopgate_plan_cache_entries", "Plans in the cache.", nil, nil),
 		live:             d("hopgate_statements_running", "Running statements.", nil, nil),
 		transactions:     d("hopgate_transactions_total", "Completed explicit transactions, by outcome.", []string{"outcome"}, nil),
@@ -67,7 +72,7 @@ func newEngine(e *query.Engine) *engine {
 
 // Describe implements prometheus.Collector.
 func (c *engine) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.statements, c.seconds, c.operationSeconds, c.operationErrors, c.operationsBroken, c.rows, c.plans, c.cached, c.live, c.transactions, c.open, c.conflicts, c.retries, c.queued, c.refused, c.relieved, c.operatorRows, c.operatorBatches, c.spilled, c.requests, c.held, c.limit, c.visits, c.bytes, c.cpu, c.quotaUsed, c.quotaLimit, c.quotaRefused} {
+	for _, d := range []*prometheus.Desc{c.statements, c.seconds, c.operationSeconds, c.operationErrors, c.operationsBroken, c.rows, c.plans, c.answers, c.answerBytes, c.evicted, c.shared, c.unmodified, c.cached, c.live, c.transactions, c.open, c.conflicts, c.retries, c.queued, c.refused, c.relieved, c.operatorRows, c.operatorBatches, c.spilled, c.requests, c.held, c.limit, c.visits, c.bytes, c.cpu, c.quotaUsed, c.quotaLimit, c.quotaRefused} {
 		ch <- d
 	}
 }
@@ -106,6 +111,13 @@ func (c *engine) Collect(ch chan<- prometheus.Metric) {
 	counter(c.rows, m.Rows.Load())
 	counter(c.plans, m.PlanHits.Load(), "hit")
 	counter(c.plans, m.PlanMisses.Load(), "miss")
+	reused := c.e.Reused
+	counter(c.answers, reused.Hits.Load(), "hit")
+	counter(c.answers, reused.Misses.Load(), "miss")
+	ch <- prometheus.MustNewConstMetric(c.answerBytes, prometheus.GaugeValue, float64(reused.Bytes.Load()))
+	counter(c.evicted, reused.Evictions.Load())
+	counter(c.shared, reused.Shared.Load())
+	counter(c.unmodified, reused.Unmodified.Load())
 	ch <- prometheus.MustNewConstMetric(c.cached, prometheus.GaugeValue, float64(c.e.Plans()))
 	load := c.e.Load()
 	ch <- prometheus.MustNewConstMetric(c.live, prometheus.GaugeValue, float64(load.Running))
