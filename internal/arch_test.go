@@ -116,6 +116,8 @@ internal/query/exec/exectest
 internal/query/tck
 internal/query/option
 internal/query/trusted
+internal/query/notice
+internal/query/schema
 internal/query/explain
 internal/query/watch
 internal/query/charge

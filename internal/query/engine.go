@@ -18,6 +18,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/explain"
 	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/query/fresh"
+	"github.com/hopgate/hopgate/internal/query/notice"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/query/procedure"
@@ -592,7 +593,7 @@ type prepared struct {
 	from    source // the source that it was planned for
 	asked   source // the source that it runs for, if literals are lifted
 	lifted  string // in preparer.texts: the text without its lifted literals
-	notices notices
+	notices notice.Notices
 	reads   *fresh.Reads // nil: the answer depends on more than the graph
 }
 
@@ -679,7 +680,7 @@ func (e *preparer) prepareBy(
 		return nil, err
 	}
 	if command != nil {
-		p.command, p.prefix, p.notices.always = command, cypher.HeadOf(command).Prefix, cypher.Notifications(command)
+		p.command, p.prefix, p.notices = command, cypher.HeadOf(command).Prefix, notice.Always(cypher.Notifications(command))
 		e.plans.put(key, p)
 		return p, nil
 	}
@@ -694,7 +695,7 @@ func (e *preparer) prepareBy(
 	if p.exec, p.size, err = e.compile(ctx, count, g, q); err != nil {
 		return nil, err
 	}
-	p.notices = noticesOf(q, g, from.text != "") // a typed request has no text
+	p.notices = notice.Of(q, g, from.text != "") // a typed request has no text
 	e.plans.put(key, p)
 	return p, nil
 }

@@ -237,3 +237,18 @@ func placeOf(text string, offset int) graph.Pos {
 	}
 	return pos
 }
+
+// notifications returns the notifications of a statement, with positions in the text of the request.
+func (p *prepared) notifications(g shard.Graph) []plan.Notification {
+	list := p.notices.At(g)
+	if len(list) == 0 || p.asked.literals == nil {
+		return list
+	}
+	list = slices.Clone(list)
+	for i := range list {
+		if list[i].Pos.Line > 0 {
+			list[i].Pos = p.place(list[i].Pos)
+		}
+	}
+	return list
+}

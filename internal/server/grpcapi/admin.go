@@ -11,6 +11,7 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/schema"
 	"github.com/hopgate/hopgate/internal/server/summary"
 	"github.com/hopgate/hopgate/internal/server/wire"
 	"github.com/hopgate/hopgate/internal/shard"
@@ -119,7 +120,7 @@ func storeProto(name string, s *telemetry.StoreStats) *pb.StoreStats {
 	return out
 }
 
-func namesProto(ns []query.NameCount) []*pb.NameCount {
+func namesProto(ns []schema.NameCount) []*pb.NameCount {
 	out := make([]*pb.NameCount, len(ns))
 	for i, n := range ns {
 		out[i] = &pb.NameCount{Name: n.Name, Count: n.Count}

@@ -12,6 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
+	"github.com/hopgate/hopgate/internal/query/schema"
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
@@ -65,7 +66,7 @@ func (s *flightService) elementInfo(ctx context.Context, path []string) (*flight
 }
 
 // tableInfo describes the table of a label or a type.
-func tableInfo(schema *query.Schema, graphName, kind string, n query.NameCount) *flight.FlightInfo {
+func tableInfo(schema *schema.Schema, graphName, kind string, n schema.NameCount) *flight.FlightInfo {
 	statement, element := "MATCH (n:"+ast.Quote(n.Name)+") RETURN elementId(n) AS elementId", "n"
 	if kind == edgesPath {
 		statement = "MATCH (s)-[r:" + ast.Quote(n.Name) + "]->(e) RETURN elementId(r) AS elementId, elementId(s) AS startNodeElementId, elementId(e) AS endNodeElementId"

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/schema"
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
@@ -68,7 +68,7 @@ func (h *Handler) schema(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, out)
 }
 
-func namesJSON(list []query.NameCount) []nameJSON {
+func namesJSON(list []schema.NameCount) []nameJSON {
 	out := make([]nameJSON, len(list))
 	for i, n := range list {
 		out[i] = nameJSON{n.Name, n.Count}

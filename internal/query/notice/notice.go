@@ -1,4 +1,5 @@
-package query
+// Package notice keeps the notifications of a prepared statement, which change with the names that its graph has.
+package notice
 
 import (
 	"slices"
@@ -10,23 +11,23 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// notices are the notifications of a prepared statement. The zero value has none and reads no catalog.
-type notices struct {
+// Notices are the notifications of a prepared statement. The zero value has none and reads no catalog.
+type Notices struct {
 	always  []plan.Notification
 	unknown []plan.Mention // names that the graph lacked when the statement was prepared
 	// now caches the last notifications until the graph gains a name; nil if unknown is empty.
-	now *atomic.Pointer[noticesAt]
+	now *atomic.Pointer[state]
 }
 
-// noticesAt are notifications at one state of a catalog, which only gains names.
-type noticesAt struct {
+// state has the notifications at one state of a catalog, which only gains names.
+type state struct {
 	names [3]int // labels, types and properties of the graph
 	list  []plan.Notification
 }
 
-// noticesOf returns the notices of an optimized plan, with positions in the text if placed.
-func noticesOf(q *plan.Query, g shard.Graph, placed bool) notices {
-	n := notices{always: slices.Clone(q.Notifications)}
+// Of returns the notices of an optimized plan, with positions in the text if placed.
+func Of(q *plan.Query, g shard.Graph, placed bool) Notices {
+	n := Notices{always: slices.Clone(q.Notifications)}
 	for _, m := range q.NoIndex {
 		if !placed {
 			m.Pos = graph.Pos{}
@@ -43,31 +44,19 @@ func noticesOf(q *plan.Query, g shard.Graph, placed bool) notices {
 		}
 	}
 	if n.unknown != nil {
-		n.now = new(atomic.Pointer[noticesAt])
+		n.now = new(atomic.Pointer[state])
 	}
 	return n
 }
 
-// notifications returns the notifications of a statement, with positions in the text of the request.
-func (p *prepared) notifications(g shard.Graph) []plan.Notification {
-	list := p.notices.always
-	if p.notices.now != nil {
-		list = p.notices.at(g)
-	}
-	if len(list) == 0 || p.asked.literals == nil {
-		return list
-	}
-	list = slices.Clone(list)
-	for i := range list {
-		if list[i].Pos.Line > 0 {
-			list[i].Pos = p.place(list[i].Pos)
-		}
-	}
-	return list
-}
+// Always returns notices of a statement that does not depend on the graph.
+func Always(list []plan.Notification) Notices { return Notices{always: list} }
 
-// at returns the notifications at the current state of a graph's catalog.
-func (n *notices) at(g graph.Catalog) []plan.Notification {
+// At returns the notifications at the current state of a graph's catalog. The caller must not change them.
+func (n *Notices) At(g graph.Catalog) []plan.Notification {
+	if n.now == nil {
+		return n.always
+	}
 	known := [...][]string{plan.LabelKind: g.AllLabels(), plan.TypeKind: g.AllTypes(), plan.PropertyKind: g.AllProps()}
 	names := [...]int{len(known[0]), len(known[1]), len(known[2])}
 	if last := n.now.Load(); last != nil && last.names == names {
@@ -80,7 +69,7 @@ func (n *notices) at(g graph.Catalog) []plan.Notification {
 		}
 	}
 	sortByPlace(list)
-	n.now.Store(&noticesAt{names: names, list: list})
+	n.now.Store(&state{names: names, list: list})
 	return list
 }
 
