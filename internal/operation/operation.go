@@ -33,7 +33,9 @@ type Operation struct {
 	// for the value of a parameter.
 	Statement string `json:"statement"`
 	// Write says that the operation changes the graph.
-	Write    bool `json:"write,omitempty"`
+	Write bool `json:"write,omitempty"`
+	// Single says that it gives one row at most.
+	Single   bool `json:"single,omitempty"`
 	Disabled bool `json:"disabled,omitempty"`
 	// Version grows, from 1, with each change of the operation.
 	Version uint64 `json:"version"`
@@ -128,7 +130,7 @@ func (o *Operation) Drop() definition.Change {
 // same reports whether two operations are the same but for what their plans were like.
 func (o *Operation) same(p *Operation) bool {
 	x, y := *o, *p
-	x.Indexes, y.Indexes = nil, nil
+	x.Indexes, y.Indexes, x.Single, y.Single = nil, nil, false, false
 	a, errA := x.record()
 	b, errB := y.record()
 	return errA == nil && errB == nil && bytes.Equal(a.Value, b.Value)

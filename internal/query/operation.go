@@ -7,6 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/operation"
+	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/trusted"
 	"github.com/hopgate/hopgate/internal/shard"
 )
@@ -222,6 +223,13 @@ func (p planner) Plan(ctx context.Context, g shard.Graph, o *operation.Operation
 	out = trusted.Plan{Command: x.command != nil || x.prefix != "", Graph: x.graph(), Write: x.writes()}
 	if req.typed == nil {
 		out.Params = x.params
+	}
+	if x.command == nil && req.typed == nil {
+		q, _, err := cypher.Compile(o.Statement, cypher.Options{Procedures: p.e.procs.Signature, ProcedureNames: p.e.procs.Names, Steps: countFor(ctx)})
+		if err != nil {
+			return out, err
+		}
+		out.Single = q.Single()
 	}
 	if x.command == nil {
 		out.Seeks, out.Named = x.exec.Query.Seeks(), x.exec.Query.NamedIndexes()

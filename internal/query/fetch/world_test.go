@@ -23,7 +23,14 @@ import (
 )
 
 // procedures are those that a fetch calls.
-var procedures = procedure.New(nil)
+var procedures = procedure.New(noFunctions{})
+
+// noFunctions is a host of procedures without trusted operations.
+type noFunctions struct{ procedure.Host }
+
+func (noFunctions) CallOperation(_ context.Context, _ *exec.Call, name string, _ []graph.Value) (graph.Value, error) {
+	return graph.Value{}, graph.RequestError(graph.KindInvalid, "NoSuchOperation", "there is no operation %s", name)
+}
 
 // world is a graph to fetch from.
 type world struct {

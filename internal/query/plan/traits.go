@@ -67,6 +67,36 @@ func (q *Query) Seeks() (all []graph.Index) {
 	return slices.CompactFunc(all, func(a, b graph.Index) bool { return a.ID == b.ID })
 }
 
+// Single reports whether a plan that is not optimized gives one row at most: it ends with LIMIT 1, or aggregates without keys.
+func (q *Query) Single() bool {
+	for n := q.Root; ; {
+		switch at := n.(type) {
+		case *Unit:
+			return true
+		case *Project:
+			n = at.Input
+		case *Filter:
+			n = at.Input
+		case *Sort:
+			n = at.Input
+		case *Distinct:
+			n = at.Input
+		case *Slice:
+			if c, ok := at.Limit.(*Const); ok && c.Value.Kind() == graph.Int && c.Value.Int() <= 1 {
+				return true
+			}
+			n = at.Input
+		case *Aggregate:
+			if len(at.Keys) == 0 {
+				return true
+			}
+			n = at.Input
+		default:
+			return false
+		}
+	}
+}
+
 // NamedIndexes returns the names of the full-text and vector indexes that procedures of a plan search, where they are constants.
 func (q *Query) NamedIndexes() (all []string) {
 	var visit func(*Node)

@@ -34,6 +34,8 @@ type Host interface {
 	Authenticates() bool
 	// Fetch runs a JSON-array fetch that reads in the transaction of a call, and returns its answer without the code.
 	Fetch(ctx context.Context, c *exec.Call, method, body string) (graph.Value, error)
+	// CallOperation calls a trusted operation that reads, as a function of arguments, in the transaction of a call.
+	CallOperation(ctx context.Context, c *exec.Call, name string, args []graph.Value) (graph.Value, error)
 	// Operations returns the trusted operations of the store.
 	Operations() Operations
 	// Quotas returns the quotas of the store.

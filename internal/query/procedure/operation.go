@@ -3,6 +3,7 @@ package procedure
 import (
 	"cmp"
 	"context"
+	"strconv"
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -30,6 +31,8 @@ func (r *Registry) addOperations() {
 	r.add("db.operations.list() :: (name :: STRING, description :: STRING, params :: LIST<MAP>, roles :: LIST<STRING>, write :: BOOLEAN, "+
 		"state :: STRING, problem :: STRING, version :: INTEGER, hash :: STRING, id :: STRING, statement :: STRING, kind :: STRING, route :: STRING)",
 		"List the trusted operations that the caller may run.", r.listOperations)
+	r.add(`db.operations.call(name :: STRING, arguments :: LIST<ANY>, key = "" :: STRING, when = true :: BOOLEAN?) :: (value :: ANY)`,
+		"Call a trusted operation that reads, and return its one row's value or map, or a list of all rows'. The key is named in errors.", r.callOperation)
 	for name, enabled := range map[string]bool{"enable": true, "disable": false} {
 		r.addDefine("db.operations."+name+"(name :: STRING) :: ()", strings.ToUpper(name[:1])+name[1:]+" a trusted operation.",
 			func(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
@@ -58,6 +61,25 @@ func (r *Registry) putOperations(parse func(file, text string) ([]*operation.Ope
 		}
 		return rows, nil
 	}
+}
+
+func (r *Registry) callOperation(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
+	const name = "db.operations.call"
+	switch {
+	case c.Args[3].Kind() != graph.Bool || !c.Args[3].Bool():
+		return [][]graph.Value{{{}}}, nil
+	case c.Args[0].Kind() != graph.String:
+		return nil, badArgument(name, "name", "a String", c.Args[0])
+	case c.Args[1].Kind() != graph.List:
+		return nil, badArgument(name, "arguments", "a List", c.Args[1])
+	}
+	v, err := r.host.CallOperation(ctx, c, c.Args[0].Str(), c.Args[1].List())
+	if err != nil && c.Args[2].Kind() == graph.String && c.Args[2].Str() != "" {
+		named := *graph.AsError(err)
+		named.Msg = strconv.Quote(c.Args[2].Str()) + ": " + named.Msg
+		err = &named
+	}
+	return [][]graph.Value{{v}}, err
 }
 
 func (r *Registry) listOperations(ctx context.Context, _ *exec.Call) ([][]graph.Value, error) {

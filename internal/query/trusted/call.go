@@ -80,7 +80,7 @@ func Parse(text string, params map[string]graph.Value) (*Call, error) {
 	if !yieldsAll(rest[1:]) {
 		return bad()
 	}
-	c.Decode = func(o *operation.Operation) (map[string]graph.Value, error) { return positional(o, args) }
+	c.Decode = func(o *operation.Operation) (map[string]graph.Value, error) { return Positional(o, args) }
 	return c, nil
 }
 
@@ -128,8 +128,8 @@ func argument(rest string, params map[string]graph.Value) (v graph.Value, after 
 	return v, rest, nil
 }
 
-// positional gives arguments the names of the parameters that have their places.
-func positional(o *operation.Operation, args []graph.Value) (map[string]graph.Value, error) {
+// Positional gives arguments the names of the parameters that have their places.
+func Positional(o *operation.Operation, args []graph.Value) (map[string]graph.Value, error) {
 	if len(args) > len(o.Params) {
 		return nil, graph.RuntimeError("ArgumentError", "InvalidParameters", "operation %s has %d parameters, not %d", o.Name, len(o.Params), len(args))
 	}

@@ -34,6 +34,7 @@ type Plan struct {
 	Graph   string   // that it names by USE, or ""
 	Params  []string // that it uses
 	Write   bool
+	Single  bool   // it gives one row at most
 	Unknown string // the notification about a label, type or property that the graph lacks, or ""
 	Seeks   []graph.Index
 	Named   []string // the indexes that procedures search by name
@@ -185,7 +186,7 @@ func (m *Manager) check(ctx context.Context, g shard.Graph, o *operation.Operati
 		}
 	}
 	next := *o
-	next.Write, next.Indexes = p.Write, nil
+	next.Write, next.Single, next.Indexes = p.Write, p.Single, nil
 	for i := range p.Seeks {
 		next.Indexes = append(next.Indexes, textOf(&p.Seeks[i]))
 	}

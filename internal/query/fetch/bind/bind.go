@@ -176,6 +176,8 @@ func (b *answers) member(m *syntax.Member, sc *Scope) (*Output, error) {
 		return &Output{Kind: OutText, Lit: b.literal(m.Key, m.Kind), Ord: m.N.Ord}, nil
 	case syntax.MemberRef:
 		return b.reference(m, sc)
+	case syntax.MemberCall:
+		return b.objectCall(m, sc)
 	case syntax.MemberSub:
 		s, err := b.subquery(nil, nil, sc, m.Array)
 		if err != nil {
@@ -287,7 +289,7 @@ func (b *answers) single(m *syntax.Member, sc *Scope) (*Output, error) {
 	bd.open = false
 	b.Close(lv, s.Node)
 	lv.Query.First = true
-	out := &Output{Kind: OutTable, Lit: b.literal(m.Key, m.Kind), Query: lv.Query, Fields: append(fields, kids...), Explain: t.Explain || b.explain}
+	out := &Output{Kind: OutTable, Lit: b.literal(m.Key, m.Kind), Query: lv.Query, Fields: extended(fields, kids, b.called(t)), Explain: t.Explain || b.explain}
 	if t.Drop {
 		out.Kind = OutHidden
 	}

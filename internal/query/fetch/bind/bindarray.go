@@ -128,11 +128,12 @@ func (b *answers) itemFields(lv *level, l *items, s *Selection, a *syntax.Array,
 				if p.join != nil && p.t.Has && len(f.Fields) == 0 {
 					continue // a joined table without columns is not there
 				}
+				p.bound.present = p.present
 				kids, err := b.inTable(lv, &l.node, m.Table, m.Key, inner, p.bound)
 				if err != nil {
 					return nil, err
 				}
-				if f.Fields = append(f.Fields, kids...); !m.Table.Drop {
+				if f.Fields = extended(f.Fields, kids, b.called(m.Table)); !m.Table.Drop {
 					fields = append(fields, f)
 				}
 				continue
@@ -232,6 +233,8 @@ func (b *answers) child(lv *level, node *plan.Node, m *syntax.Member, sc *Scope)
 		return []Field{{Kind: FieldText, Lit: b.literal(m.Key, m.Kind), Ord: m.N.Ord}}, nil
 	case syntax.MemberRef:
 		return b.itemReference(lv, m, sc)
+	case syntax.MemberCall:
+		return b.itemCall(lv, node, m, sc)
 	}
 	// A member that is the same for all items is fetched once, before them.
 	if !(outward{sc}).member(m) {
@@ -304,7 +307,7 @@ func (b *answers) once(m *syntax.Member, sc *Scope) ([]Field, error) {
 		p.bound.open = false
 		b.Close(lv, s.Node)
 		lv.Query.First = true
-		return q(lv, &hidden{Fields: append(fields, kids...)}), nil
+		return q(lv, &hidden{Fields: extended(fields, kids, b.called(m.Table))}), nil
 	}
 	a := m.Array
 	if a.Hop != nil && a.Hop.Start == nil && a.Hop.Ref == "" || a.Must {
@@ -351,7 +354,7 @@ func (b *answers) childTable(lv *level, node *plan.Node, m *syntax.Member, sc *S
 		return nil, err
 	}
 	p.bound.open = false
-	fields = append(fields, kids...)
+	fields = extended(fields, kids, b.called(t))
 	// The row is a list of one list of the child's columns, or an empty list.
 	out := lv.col(t.Key, graph.List)
 	first := Op(plan.Index, &plan.ColRef{Col: out}, IntConst(0))

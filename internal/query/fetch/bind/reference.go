@@ -78,6 +78,8 @@ func (b *predicates) walk(parts []string, at, from *Scope, lv *level) (target, e
 			return b.ofPlain(n), nil
 		case th.plain != nil:
 			return b.ofPlain(th.plain), nil
+		case th.slot != "":
+			return target{slot: th.slot}, nil
 		default:
 			return target{}, nil
 		}

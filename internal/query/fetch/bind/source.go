@@ -192,6 +192,7 @@ type bound struct {
 	// grouped reports whether its rows are groups or distinct columns rather than vertices.
 	grouped bool
 	row     plan.Expr // of a child: the vertex, where src.vertex is a column below
+	present plan.Expr // whether a row has it; nil: always
 }
 
 // column returns a column of the answer by name, or nil.
@@ -251,6 +252,7 @@ type thing struct {
 	inner *Scope       // of an object or an array
 	plain *syntax.Node // a value of the request
 	sub   *boundSub
+	slot  string // of a function's result
 }
 
 // boundArray is a bound array, as references from outside find it.

@@ -106,6 +106,7 @@ func (p *TreeParser) object(n *Node, depth int) (*Object, error) {
 		}
 		o.Members = append(o.Members, c)
 	}
+	inOrder(o.Members)
 	return o, nil
 }
 
@@ -134,7 +135,7 @@ func (p *TreeParser) member(m *Node, depth int, inArray bool) (*Member, error) {
 	var err error
 	switch {
 	case strings.HasSuffix(m.Key, "()"):
-		return nil, Unsupported(m, "remote functions are not supported")
+		return p.function(m)
 	case strings.HasSuffix(m.Key, "@") && m.Kind == JSONString:
 		c.Kind, c.Key, c.Path = MemberRef, strings.TrimSuffix(m.Key, "@"), m.Str()
 	case strings.HasSuffix(m.Key, "@") && m.Kind == JSONObject:
@@ -240,6 +241,7 @@ func (p *TreeParser) arrayMembers(a *Array, depth int) error {
 		}
 		a.Members = append(a.Members, c)
 	}
+	inOrder(a.Members)
 	var err error
 	a.Hop, a.Must, err = h.make(p.Limits)
 	return err

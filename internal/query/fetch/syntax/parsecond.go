@@ -1,6 +1,9 @@
 package syntax
 
-import "regexp"
+import (
+	"regexp"
+	"strings"
+)
 
 // checkPattern returns the reason why a regular expression is invalid.
 func checkPattern(p string) string {
@@ -24,7 +27,7 @@ func WholePattern(p string, fold bool) string {
 // Lifted reports whether a member's value becomes a parameter or is copied to the answer, so that binding does not
 // depend on it.
 func Lifted(key string, n *Node, depth int) bool {
-	if key == "" || key[0] == '@' || key[len(key)-1] == '@' || depth == 1 && key == "format" {
+	if key == "" || key[0] == '@' || key[len(key)-1] == '@' || strings.HasSuffix(key, "()") || depth == 1 && key == "format" {
 		return false
 	}
 	switch key {

@@ -32,7 +32,11 @@ func (p *TreeParser) Table(n *Node, depth int) (*Table, error) {
 		}
 		switch {
 		case strings.HasSuffix(m.Key, "()"):
-			return nil, Unsupported(m, "remote functions are not supported")
+			c, err := p.function(m)
+			if err != nil {
+				return nil, err
+			}
+			t.Members = append(t.Members, c)
 		case strings.HasPrefix(m.Key, "@"):
 			if h.take(m.Key[1:], m) {
 				continue
@@ -63,6 +67,7 @@ func (p *TreeParser) Table(n *Node, depth int) (*Table, error) {
 			t.Conds = append(t.Conds, c)
 		}
 	}
+	inOrder(t.Members)
 	var err error
 	if t.Hop, t.Must, err = h.make(p.Limits); err != nil {
 		return nil, err
@@ -81,7 +86,7 @@ const (
 
 // size is the number of parts of a table that are bound one by one.
 func (t *Table) size() int {
-	n := len(t.Conds) + len(t.Columns) + len(t.Except) + len(t.Group) + len(t.Order) + len(t.Having) + len(t.Custom)
+	n := len(t.Conds) + len(t.Columns) + len(t.Except) + len(t.Group) + len(t.Order) + len(t.Having) + len(t.Custom) + len(t.Members)
 	for _, c := range t.Conds {
 		if !Lifted(c.N.Key, c.N, 2) {
 			n += len(c.N.Elems)

@@ -31,6 +31,7 @@ const (
 	MemberArray                    // "User[]": {…}
 	MemberObject                   // "name": {…}
 	MemberSub                      // "name@": {"from": …}
+	MemberCall                     // "name()": "function(…)"
 )
 
 // Member is one member of an object or an array.
@@ -42,6 +43,7 @@ type Member struct {
 	Table  *Table
 	Array  *Array // of an array or a subquery
 	Object *Object
+	Call   *Function
 }
 
 // Object is a plain object: the root, or one nested in it.
