@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hopgate/hopgate/internal/definition"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/operation"
 	"github.com/hopgate/hopgate/internal/query/exec"
@@ -17,6 +18,8 @@ type Operations interface {
 	Put(ctx context.Context, graphName string, all []*operation.Operation) ([]*operation.Operation, error)
 	Enable(ctx context.Context, graphName, name string, enabled bool) error
 	Drop(ctx context.Context, graphName, name string) error
+	// Define makes a change of all that is defined in a graph.
+	Define(ctx context.Context, graphName string, change func(*definition.Set) (definition.Change, error)) error
 }
 
 // addOperations adds the procedures that list and change trusted operations. What they change, they change at once, whatever becomes of the

@@ -12,28 +12,25 @@ import (
 	"github.com/hopgate/hopgate/internal/quota"
 )
 
-// addQuotas adds the procedures that list and change quotas.
+// addQuotas adds the procedures that list and change quotas. What they change, they change at once, whatever becomes of the transaction.
 func (r *Registry) addQuotas() {
-	r.define("db.quotas.put(quota :: MAP) :: ()", "Add a quota, or replace that of its name: a map of name, for, each, measure, amount, window and mode.",
-		func(c *exec.Call) (definition.Change, error) {
-			q, err := quota.FromMap(c.Args[0])
-			if err != nil {
-				return definition.Change{}, err
-			}
-			return quota.Put(q)
+	r.addDefine("db.quotas.put(quota :: MAP) :: ()", "Add a quota, or replace that of its name: a map of name, for, each, measure, amount, window and mode.",
+		func(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
+			return nil, r.host.Operations().Define(ctx, r.host.Graph(ctx), func(*definition.Set) (definition.Change, error) {
+				q, err := quota.FromMap(c.Args[0])
+				if err != nil {
+					return definition.Change{}, err
+				}
+				return quota.Put(q)
+			})
 		})
-	r.add("db.quotas.drop(name :: STRING) :: ()", "Drop a quota.", func(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
+	r.addDefine("db.quotas.drop(name :: STRING) :: ()", "Drop a quota.", func(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
 		if c.Args[0].Kind() != graph.String {
 			return nil, badArgument("db.quotas.drop", "name", "a String", c.Args[0])
 		}
-		if err := access.Check(ctx, r.host.Graph(ctx), access.Admin); err != nil {
-			return nil, err
-		}
-		change, err := quota.Drop(c.Graph.Definitions(), c.Args[0].Str())
-		if err != nil {
-			return nil, err
-		}
-		return nil, r.host.Define(ctx, c.Graph, change)
+		return nil, r.host.Operations().Define(ctx, r.host.Graph(ctx), func(s *definition.Set) (definition.Change, error) {
+			return quota.Drop(s, c.Args[0].Str())
+		})
 	})
 	r.add("db.quotas.list() :: (name :: STRING, for :: STRING, each :: BOOLEAN, measure :: STRING, amount :: FLOAT, window :: STRING, mode :: STRING, "+
 		"refused :: INTEGER, account :: STRING, used :: FLOAT, remaining :: FLOAT, reset :: INTEGER)",

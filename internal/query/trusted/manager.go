@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/definition"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/operation"
 	"github.com/hopgate/hopgate/internal/shard"
@@ -140,12 +141,26 @@ func (m *Manager) Put(ctx context.Context, graphName string, all []*operation.Op
 func (m *Manager) adminOf(ctx context.Context, name *string) (shard.Graph, error) {
 	*name = m.e.Name(*name)
 	if m.e.Exclusive(ctx) { // which Define would wait for
-		return nil, graph.ForbiddenInTransaction("a change of trusted operations in a statement that merges, or runs again after a conflict,")
+		return nil, graph.ForbiddenInTransaction("a change of trusted operations or quotas in a statement that merges, or runs again after a conflict,")
 	}
 	if err := access.Check(ctx, *name, access.Admin); err != nil {
 		return nil, err
 	}
 	return m.e.Graph(ctx, *name)
+}
+
+// Define makes a change of the definitions of a graph that follows from what they are. The caller must be an admin of the graph.
+func (m *Manager) Define(ctx context.Context, graphName string, change func(*definition.Set) (definition.Change, error)) error {
+	if _, err := m.adminOf(ctx, &graphName); err != nil {
+		return err
+	}
+	return m.define(ctx, graphName, func(g shard.Graph) error {
+		c, err := change(g.Definitions())
+		if err != nil {
+			return err
+		}
+		return g.Define(ctx, c)
+	})
 }
 
 // define changes definitions, and does so again if others have changed them meanwhile.
