@@ -295,6 +295,7 @@ func (s *serving) openEngine(ctx context.Context, rules *syntax.Rules, audit *ac
 		Admission: query.Admission{Running: c.MaxQueries, Queue: c.MaxQueue, Wait: c.QueueTimeout, Caller: perUser, Graph: perGraph}, Rates: rates,
 		PlanCacheSize: c.PlanCache, ResponseCache: int64(c.ResponseCache), SlowLogSize: c.SlowLog, Fetch: c.Fetch, Typed: request.DecodeTyped, Audit: audit, Neo4jVersion: c.BoltAgent, Authenticates: s.guards.auth != nil,
 	})
+	s.onClose(func() error { s.engine.Quotas.Close(); return nil })
 	if s.dir == "" {
 		return rates, nil
 	}

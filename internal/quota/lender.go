@@ -1,8 +1,10 @@
 package quota
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,10 +40,10 @@ type Entry struct {
 
 // Answer is the answer to a report.
 type Answer struct {
-	Lender uint64  // another one has no memory of this one's accounts
-	Now    int64   // its clock, in nanoseconds since 1970
-	Grants []Grant // those of Report.Entries, in their order
-	Uses   []SharedUse
+	Lender uint64      // another one has no memory of this one's accounts
+	Now    int64       // its clock, in nanoseconds since 1970
+	Grants []Grant     // those of Report.Entries, in their order
+	Uses   []SharedUse // of Report.List, the greatest first
 }
 
 // Grant is what a process may use of an account.
@@ -69,6 +71,9 @@ type Lender struct {
 	accounts map[lentKey]*lent
 	sweepAt  int
 }
+
+// mostShared bounds the uses of an answer, of which the greatest remain.
+const mostShared = 10_000
 
 type lentKey struct {
 	graph, quota string
@@ -119,6 +124,8 @@ func (d *Lender) Share(r *Report, find func(graphName, name string) *Quota) *Ans
 				a.Uses = append(a.Uses, SharedUse{Quota: k.quota, Shape: k.shape, Subject: k.subject, Used: used})
 			}
 		}
+		slices.SortFunc(a.Uses, func(x, y SharedUse) int { return cmp.Compare(y.Used, x.Used) })
+		a.Uses = a.Uses[:min(len(a.Uses), mostShared)]
 	}
 	return a
 }

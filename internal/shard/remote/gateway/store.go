@@ -99,7 +99,7 @@ const worthARequest = 4 * graph.BatchSize
 
 // Features implements shard.Store.
 func (s *Store) Features() shard.StoreFeatures {
-	return shard.StoreFeatures{Cached: s, Maintainer: s, Members: s, Rows: worthARequest}
+	return shard.StoreFeatures{Cached: s, Maintainer: s, Members: s, Quotas: lender{s}, Rows: worthARequest}
 }
 
 // Hedged returns how many slow reads of shards were repeated, and how many of them the second call answered.

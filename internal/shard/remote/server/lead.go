@@ -12,6 +12,7 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/definition"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/quota"
 	"github.com/hopgate/hopgate/internal/rpc"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
@@ -27,6 +28,7 @@ type Leader struct {
 	layout  shard.Layout
 	confirm func(ctx context.Context) error
 	copies  func(no int) int
+	quotas  *quota.Lender
 
 	mu     sync.Mutex
 	txs    map[uint64]*led
@@ -40,6 +42,7 @@ func NewLeader(
 ) *Leader {
 	return &Leader{
 		ctx: ctx, store: store, epoch: epoch, layout: layout, confirm: confirm, copies: copies, txs: map[uint64]*led{}, graphs: map[*local.Graph]uint64{},
+		quotas: quota.NewLender(nil),
 	}
 }
 
@@ -506,6 +509,19 @@ func (s *leadService) Define(ctx context.Context, r *pb.DefineRequest) (*pb.Defi
 			return nil, err
 		}
 		return &pb.DefineResponse{Catalog: l.catalog(g, r.GetKnown())}, nil
+	})
+}
+
+// ShareQuotas implements the call.
+func (s *leadService) ShareQuotas(ctx context.Context, r *pb.ShareQuotasRequest) (*pb.ShareQuotasResponse, error) {
+	return asLeader(ctx, s, true, func(l *Leader) (*pb.ShareQuotasResponse, error) {
+		return wire.EncodeQuotaAnswer(l.quotas.Share(wire.DecodeQuotaReport(r), func(graphName, name string) *quota.Quota {
+			g, err := l.store.Local(graphName)
+			if err != nil {
+				return nil // it has been dropped
+			}
+			return quota.Get(g.Definitions(), name)
+		})), nil
 	})
 }
 

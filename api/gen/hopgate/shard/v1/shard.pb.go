@@ -7159,6 +7159,316 @@ func (x *VersionResponse) GetCommit() uint64 {
 	return 0
 }
 
+// QuotaAccount is an account of a quota. Its amounts are in the units of the quota's limit: of CPU nanoseconds.
+type QuotaAccount struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Graph string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
+	Quota string                 `protobuf:"bytes,2,opt,name=quota,proto3" json:"quota,omitempty"`
+	// shape tells quotas of one name apart that count different things.
+	Shape uint64 `protobuf:"fixed64,3,opt,name=shape,proto3" json:"shape,omitempty"`
+	// issuer and caller are the subject of an account of one caller.
+	Issuer string `protobuf:"bytes,4,opt,name=issuer,proto3" json:"issuer,omitempty"`
+	Caller string `protobuf:"bytes,5,opt,name=caller,proto3" json:"caller,omitempty"`
+	// window is the number of the window in which the process has used something.
+	Window int64 `protobuf:"varint,6,opt,name=window,proto3" json:"window,omitempty"`
+	Used   int64 `protobuf:"varint,7,opt,name=used,proto3" json:"used,omitempty"`
+	// granted is up to which the process may use, as it knows.
+	Granted int64 `protobuf:"varint,8,opt,name=granted,proto3" json:"granted,omitempty"`
+	// wants asks for another batch; otherwise the process returns what it has.
+	Wants         bool `protobuf:"varint,9,opt,name=wants,proto3" json:"wants,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QuotaAccount) Reset() {
+	*x = QuotaAccount{}
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[104]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QuotaAccount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QuotaAccount) ProtoMessage() {}
+
+func (x *QuotaAccount) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[104]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QuotaAccount.ProtoReflect.Descriptor instead.
+func (*QuotaAccount) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{104}
+}
+
+func (x *QuotaAccount) GetGraph() string {
+	if x != nil {
+		return x.Graph
+	}
+	return ""
+}
+
+func (x *QuotaAccount) GetQuota() string {
+	if x != nil {
+		return x.Quota
+	}
+	return ""
+}
+
+func (x *QuotaAccount) GetShape() uint64 {
+	if x != nil {
+		return x.Shape
+	}
+	return 0
+}
+
+func (x *QuotaAccount) GetIssuer() string {
+	if x != nil {
+		return x.Issuer
+	}
+	return ""
+}
+
+func (x *QuotaAccount) GetCaller() string {
+	if x != nil {
+		return x.Caller
+	}
+	return ""
+}
+
+func (x *QuotaAccount) GetWindow() int64 {
+	if x != nil {
+		return x.Window
+	}
+	return 0
+}
+
+func (x *QuotaAccount) GetUsed() int64 {
+	if x != nil {
+		return x.Used
+	}
+	return 0
+}
+
+func (x *QuotaAccount) GetGranted() int64 {
+	if x != nil {
+		return x.Granted
+	}
+	return 0
+}
+
+func (x *QuotaAccount) GetWants() bool {
+	if x != nil {
+		return x.Wants
+	}
+	return false
+}
+
+type ShareQuotasRequest struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Process  uint64                 `protobuf:"fixed64,1,opt,name=process,proto3" json:"process,omitempty"`
+	Accounts []*QuotaAccount        `protobuf:"bytes,2,rep,name=accounts,proto3" json:"accounts,omitempty"`
+	// list is the graph whose accounts are asked for, if not empty.
+	List          string `protobuf:"bytes,3,opt,name=list,proto3" json:"list,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShareQuotasRequest) Reset() {
+	*x = ShareQuotasRequest{}
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[105]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShareQuotasRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShareQuotasRequest) ProtoMessage() {}
+
+func (x *ShareQuotasRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[105]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShareQuotasRequest.ProtoReflect.Descriptor instead.
+func (*ShareQuotasRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{105}
+}
+
+func (x *ShareQuotasRequest) GetProcess() uint64 {
+	if x != nil {
+		return x.Process
+	}
+	return 0
+}
+
+func (x *ShareQuotasRequest) GetAccounts() []*QuotaAccount {
+	if x != nil {
+		return x.Accounts
+	}
+	return nil
+}
+
+func (x *ShareQuotasRequest) GetList() string {
+	if x != nil {
+		return x.List
+	}
+	return ""
+}
+
+type QuotaGrant struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// window is the present one.
+	Window int64 `protobuf:"varint,1,opt,name=window,proto3" json:"window,omitempty"`
+	// granted is up to which the process may use in it.
+	Granted int64 `protobuf:"varint,2,opt,name=granted,proto3" json:"granted,omitempty"`
+	// others is what other processes have used.
+	Others        int64 `protobuf:"varint,3,opt,name=others,proto3" json:"others,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QuotaGrant) Reset() {
+	*x = QuotaGrant{}
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[106]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QuotaGrant) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QuotaGrant) ProtoMessage() {}
+
+func (x *QuotaGrant) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[106]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QuotaGrant.ProtoReflect.Descriptor instead.
+func (*QuotaGrant) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{106}
+}
+
+func (x *QuotaGrant) GetWindow() int64 {
+	if x != nil {
+		return x.Window
+	}
+	return 0
+}
+
+func (x *QuotaGrant) GetGranted() int64 {
+	if x != nil {
+		return x.Granted
+	}
+	return 0
+}
+
+func (x *QuotaGrant) GetOthers() int64 {
+	if x != nil {
+		return x.Others
+	}
+	return 0
+}
+
+type ShareQuotasResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// lender changes when what was reported is not known any more.
+	Lender uint64 `protobuf:"fixed64,1,opt,name=lender,proto3" json:"lender,omitempty"`
+	// now is the time of the lender, in nanoseconds since 1970.
+	Now int64 `protobuf:"varint,2,opt,name=now,proto3" json:"now,omitempty"`
+	// grants are in the order of the accounts of the request.
+	Grants []*QuotaGrant `protobuf:"bytes,3,rep,name=grants,proto3" json:"grants,omitempty"`
+	// uses are what all processes together have used.
+	Uses          []*QuotaAccount `protobuf:"bytes,4,rep,name=uses,proto3" json:"uses,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShareQuotasResponse) Reset() {
+	*x = ShareQuotasResponse{}
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[107]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShareQuotasResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShareQuotasResponse) ProtoMessage() {}
+
+func (x *ShareQuotasResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[107]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShareQuotasResponse.ProtoReflect.Descriptor instead.
+func (*ShareQuotasResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{107}
+}
+
+func (x *ShareQuotasResponse) GetLender() uint64 {
+	if x != nil {
+		return x.Lender
+	}
+	return 0
+}
+
+func (x *ShareQuotasResponse) GetNow() int64 {
+	if x != nil {
+		return x.Now
+	}
+	return 0
+}
+
+func (x *ShareQuotasResponse) GetGrants() []*QuotaGrant {
+	if x != nil {
+		return x.Grants
+	}
+	return nil
+}
+
+func (x *ShareQuotasResponse) GetUses() []*QuotaAccount {
+	if x != nil {
+		return x.Uses
+	}
+	return nil
+}
+
 type IndexProgressRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Graph         string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
@@ -7169,7 +7479,7 @@ type IndexProgressRequest struct {
 
 func (x *IndexProgressRequest) Reset() {
 	*x = IndexProgressRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[104]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7181,7 +7491,7 @@ func (x *IndexProgressRequest) String() string {
 func (*IndexProgressRequest) ProtoMessage() {}
 
 func (x *IndexProgressRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[104]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7194,7 +7504,7 @@ func (x *IndexProgressRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexProgressRequest.ProtoReflect.Descriptor instead.
 func (*IndexProgressRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{104}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *IndexProgressRequest) GetGraph() string {
@@ -7220,7 +7530,7 @@ type IndexProgressResponse struct {
 
 func (x *IndexProgressResponse) Reset() {
 	*x = IndexProgressResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[105]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7232,7 +7542,7 @@ func (x *IndexProgressResponse) String() string {
 func (*IndexProgressResponse) ProtoMessage() {}
 
 func (x *IndexProgressResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[105]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7245,7 +7555,7 @@ func (x *IndexProgressResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexProgressResponse.ProtoReflect.Descriptor instead.
 func (*IndexProgressResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{105}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *IndexProgressResponse) GetPart() float64 {
@@ -7266,7 +7576,7 @@ type NotLeading struct {
 
 func (x *NotLeading) Reset() {
 	*x = NotLeading{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[106]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7278,7 +7588,7 @@ func (x *NotLeading) String() string {
 func (*NotLeading) ProtoMessage() {}
 
 func (x *NotLeading) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[106]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7291,7 +7601,7 @@ func (x *NotLeading) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotLeading.ProtoReflect.Descriptor instead.
 func (*NotLeading) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{106}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *NotLeading) GetLeader() uint32 {
@@ -7319,7 +7629,7 @@ type Fault struct {
 
 func (x *Fault) Reset() {
 	*x = Fault{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[107]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7331,7 +7641,7 @@ func (x *Fault) String() string {
 func (*Fault) ProtoMessage() {}
 
 func (x *Fault) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[107]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7344,7 +7654,7 @@ func (x *Fault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fault.ProtoReflect.Descriptor instead.
 func (*Fault) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{107}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *Fault) GetKind() uint32 {
@@ -7959,7 +8269,31 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x0fVersionResponse\x12\x14\n" +
 	"\x05known\x18\x01 \x01(\bR\x05known\x12\x16\n" +
 	"\x06opened\x18\x02 \x01(\x06R\x06opened\x12\x16\n" +
-	"\x06commit\x18\x03 \x01(\x04R\x06commit\"<\n" +
+	"\x06commit\x18\x03 \x01(\x04R\x06commit\"\xdc\x01\n" +
+	"\fQuotaAccount\x12\x14\n" +
+	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x14\n" +
+	"\x05quota\x18\x02 \x01(\tR\x05quota\x12\x14\n" +
+	"\x05shape\x18\x03 \x01(\x06R\x05shape\x12\x16\n" +
+	"\x06issuer\x18\x04 \x01(\tR\x06issuer\x12\x16\n" +
+	"\x06caller\x18\x05 \x01(\tR\x06caller\x12\x16\n" +
+	"\x06window\x18\x06 \x01(\x03R\x06window\x12\x12\n" +
+	"\x04used\x18\a \x01(\x03R\x04used\x12\x18\n" +
+	"\agranted\x18\b \x01(\x03R\agranted\x12\x14\n" +
+	"\x05wants\x18\t \x01(\bR\x05wants\"~\n" +
+	"\x12ShareQuotasRequest\x12\x18\n" +
+	"\aprocess\x18\x01 \x01(\x06R\aprocess\x12:\n" +
+	"\baccounts\x18\x02 \x03(\v2\x1e.hopgate.shard.v1.QuotaAccountR\baccounts\x12\x12\n" +
+	"\x04list\x18\x03 \x01(\tR\x04list\"V\n" +
+	"\n" +
+	"QuotaGrant\x12\x16\n" +
+	"\x06window\x18\x01 \x01(\x03R\x06window\x12\x18\n" +
+	"\agranted\x18\x02 \x01(\x03R\agranted\x12\x16\n" +
+	"\x06others\x18\x03 \x01(\x03R\x06others\"\xa9\x01\n" +
+	"\x13ShareQuotasResponse\x12\x16\n" +
+	"\x06lender\x18\x01 \x01(\x06R\x06lender\x12\x10\n" +
+	"\x03now\x18\x02 \x01(\x03R\x03now\x124\n" +
+	"\x06grants\x18\x03 \x03(\v2\x1c.hopgate.shard.v1.QuotaGrantR\x06grants\x122\n" +
+	"\x04uses\x18\x04 \x03(\v2\x1e.hopgate.shard.v1.QuotaAccountR\x04uses\"<\n" +
 	"\x14IndexProgressRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\rR\x02id\"+\n" +
@@ -8003,7 +8337,7 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\tAggregate\x12\".hopgate.shard.v1.AggregateRequest\x1a#.hopgate.shard.v1.AggregateResponse\"\x03\x90\x02\x01\x12\\\n" +
 	"\n" +
 	"SearchText\x12#.hopgate.shard.v1.SearchTextRequest\x1a$.hopgate.shard.v1.SearchTextResponse\"\x03\x90\x02\x01\x12M\n" +
-	"\x05Batch\x12\x1e.hopgate.shard.v1.BatchRequest\x1a\x1f.hopgate.shard.v1.BatchResponse\"\x03\x90\x02\x012\xc0\r\n" +
+	"\x05Batch\x12\x1e.hopgate.shard.v1.BatchRequest\x1a\x1f.hopgate.shard.v1.BatchResponse\"\x03\x90\x02\x012\xa1\x0e\n" +
 	"\vLeadService\x12P\n" +
 	"\x06Graphs\x12\x1f.hopgate.shard.v1.GraphsRequest\x1a .hopgate.shard.v1.GraphsResponse\"\x03\x90\x02\x01\x12_\n" +
 	"\vCreateGraph\x12$.hopgate.shard.v1.CreateGraphRequest\x1a%.hopgate.shard.v1.CreateGraphResponse\"\x03\x90\x02\x00\x12Y\n" +
@@ -8023,7 +8357,8 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\rIndexProgress\x12&.hopgate.shard.v1.IndexProgressRequest\x1a'.hopgate.shard.v1.IndexProgressResponse\"\x03\x90\x02\x01\x12P\n" +
 	"\x06SetTTL\x12\x1f.hopgate.shard.v1.SetTTLRequest\x1a .hopgate.shard.v1.SetTTLResponse\"\x03\x90\x02\x00\x12S\n" +
 	"\aDropTTL\x12 .hopgate.shard.v1.DropTTLRequest\x1a!.hopgate.shard.v1.DropTTLResponse\"\x03\x90\x02\x00\x12P\n" +
-	"\x06Define\x12\x1f.hopgate.shard.v1.DefineRequest\x1a .hopgate.shard.v1.DefineResponse\"\x03\x90\x02\x02\x12S\n" +
+	"\x06Define\x12\x1f.hopgate.shard.v1.DefineRequest\x1a .hopgate.shard.v1.DefineResponse\"\x03\x90\x02\x02\x12_\n" +
+	"\vShareQuotas\x12$.hopgate.shard.v1.ShareQuotasRequest\x1a%.hopgate.shard.v1.ShareQuotasResponse\"\x03\x90\x02\x02\x12S\n" +
 	"\aVersion\x12 .hopgate.shard.v1.VersionRequest\x1a!.hopgate.shard.v1.VersionResponse\"\x03\x90\x02\x01B=Z;github.com/hopgate/hopgate/api/gen/hopgate/shard/v1;shardv1b\x06proto3"
 
 var (
@@ -8039,7 +8374,7 @@ func file_hopgate_shard_v1_shard_proto_rawDescGZIP() []byte {
 }
 
 var file_hopgate_shard_v1_shard_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_hopgate_shard_v1_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 111)
+var file_hopgate_shard_v1_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 115)
 var file_hopgate_shard_v1_shard_proto_goTypes = []any{
 	(OutcomeResponse_Outcome)(0),   // 0: hopgate.shard.v1.OutcomeResponse.Outcome
 	(*PartOf)(nil),                 // 1: hopgate.shard.v1.PartOf
@@ -8146,13 +8481,17 @@ var file_hopgate_shard_v1_shard_proto_goTypes = []any{
 	(*DefineResponse)(nil),         // 102: hopgate.shard.v1.DefineResponse
 	(*VersionRequest)(nil),         // 103: hopgate.shard.v1.VersionRequest
 	(*VersionResponse)(nil),        // 104: hopgate.shard.v1.VersionResponse
-	(*IndexProgressRequest)(nil),   // 105: hopgate.shard.v1.IndexProgressRequest
-	(*IndexProgressResponse)(nil),  // 106: hopgate.shard.v1.IndexProgressResponse
-	(*NotLeading)(nil),             // 107: hopgate.shard.v1.NotLeading
-	(*Fault)(nil),                  // 108: hopgate.shard.v1.Fault
-	nil,                            // 109: hopgate.shard.v1.Counts.ByLabelEntry
-	nil,                            // 110: hopgate.shard.v1.Counts.ByTypeEntry
-	nil,                            // 111: hopgate.shard.v1.Counts.DistinctEntry
+	(*QuotaAccount)(nil),           // 105: hopgate.shard.v1.QuotaAccount
+	(*ShareQuotasRequest)(nil),     // 106: hopgate.shard.v1.ShareQuotasRequest
+	(*QuotaGrant)(nil),             // 107: hopgate.shard.v1.QuotaGrant
+	(*ShareQuotasResponse)(nil),    // 108: hopgate.shard.v1.ShareQuotasResponse
+	(*IndexProgressRequest)(nil),   // 109: hopgate.shard.v1.IndexProgressRequest
+	(*IndexProgressResponse)(nil),  // 110: hopgate.shard.v1.IndexProgressResponse
+	(*NotLeading)(nil),             // 111: hopgate.shard.v1.NotLeading
+	(*Fault)(nil),                  // 112: hopgate.shard.v1.Fault
+	nil,                            // 113: hopgate.shard.v1.Counts.ByLabelEntry
+	nil,                            // 114: hopgate.shard.v1.Counts.ByTypeEntry
+	nil,                            // 115: hopgate.shard.v1.Counts.DistinctEntry
 }
 var file_hopgate_shard_v1_shard_proto_depIdxs = []int32{
 	1,   // 0: hopgate.shard.v1.AttachRequest.graph:type_name -> hopgate.shard.v1.PartOf
@@ -8199,11 +8538,11 @@ var file_hopgate_shard_v1_shard_proto_depIdxs = []int32{
 	57,  // 41: hopgate.shard.v1.Began.catalog:type_name -> hopgate.shard.v1.Catalog
 	71,  // 42: hopgate.shard.v1.Began.counts:type_name -> hopgate.shard.v1.Counts
 	56,  // 43: hopgate.shard.v1.RenewRequest.known:type_name -> hopgate.shard.v1.State
-	109, // 44: hopgate.shard.v1.Counts.by_label:type_name -> hopgate.shard.v1.Counts.ByLabelEntry
-	110, // 45: hopgate.shard.v1.Counts.by_type:type_name -> hopgate.shard.v1.Counts.ByTypeEntry
+	113, // 44: hopgate.shard.v1.Counts.by_label:type_name -> hopgate.shard.v1.Counts.ByLabelEntry
+	114, // 45: hopgate.shard.v1.Counts.by_type:type_name -> hopgate.shard.v1.Counts.ByTypeEntry
 	73,  // 46: hopgate.shard.v1.Counts.ends:type_name -> hopgate.shard.v1.Ends
 	74,  // 47: hopgate.shard.v1.Counts.degrees:type_name -> hopgate.shard.v1.Degrees
-	111, // 48: hopgate.shard.v1.Counts.distinct:type_name -> hopgate.shard.v1.Counts.DistinctEntry
+	115, // 48: hopgate.shard.v1.Counts.distinct:type_name -> hopgate.shard.v1.Counts.DistinctEntry
 	72,  // 49: hopgate.shard.v1.Counts.props:type_name -> hopgate.shard.v1.PropCount
 	56,  // 50: hopgate.shard.v1.InternRequest.known:type_name -> hopgate.shard.v1.State
 	60,  // 51: hopgate.shard.v1.InternRequest.set:type_name -> hopgate.shard.v1.LabelSet
@@ -8223,93 +8562,98 @@ var file_hopgate_shard_v1_shard_proto_depIdxs = []int32{
 	58,  // 65: hopgate.shard.v1.DefineRequest.drop:type_name -> hopgate.shard.v1.Definition
 	56,  // 66: hopgate.shard.v1.DefineRequest.known:type_name -> hopgate.shard.v1.State
 	57,  // 67: hopgate.shard.v1.DefineResponse.catalog:type_name -> hopgate.shard.v1.Catalog
-	2,   // 68: hopgate.shard.v1.KeepService.Attach:input_type -> hopgate.shard.v1.AttachRequest
-	4,   // 69: hopgate.shard.v1.KeepService.Drop:input_type -> hopgate.shard.v1.DropRequest
-	6,   // 70: hopgate.shard.v1.KeepService.Apply:input_type -> hopgate.shard.v1.ApplyRequest
-	8,   // 71: hopgate.shard.v1.KeepService.Get:input_type -> hopgate.shard.v1.GetRequest
-	10,  // 72: hopgate.shard.v1.KeepService.GetAll:input_type -> hopgate.shard.v1.GetAllRequest
-	12,  // 73: hopgate.shard.v1.KeepService.Walk:input_type -> hopgate.shard.v1.WalkRequest
-	18,  // 74: hopgate.shard.v1.ReadService.Scan:input_type -> hopgate.shard.v1.ScanRequest
-	20,  // 75: hopgate.shard.v1.ReadService.LabelSets:input_type -> hopgate.shard.v1.LabelSetsRequest
-	22,  // 76: hopgate.shard.v1.ReadService.Properties:input_type -> hopgate.shard.v1.PropertiesRequest
-	24,  // 77: hopgate.shard.v1.ReadService.Expand:input_type -> hopgate.shard.v1.ExpandRequest
-	27,  // 78: hopgate.shard.v1.ReadService.Step:input_type -> hopgate.shard.v1.StepRequest
-	29,  // 79: hopgate.shard.v1.ReadService.Degrees:input_type -> hopgate.shard.v1.DegreesRequest
-	36,  // 80: hopgate.shard.v1.ReadService.EdgeProperties:input_type -> hopgate.shard.v1.EdgePropertiesRequest
-	38,  // 81: hopgate.shard.v1.ReadService.EdgeRecords:input_type -> hopgate.shard.v1.EdgeRecordsRequest
-	41,  // 82: hopgate.shard.v1.ReadService.Seek:input_type -> hopgate.shard.v1.SeekRequest
-	44,  // 83: hopgate.shard.v1.ReadService.SeekRange:input_type -> hopgate.shard.v1.SeekRangeRequest
-	46,  // 84: hopgate.shard.v1.ReadService.Large:input_type -> hopgate.shard.v1.LargeRequest
-	31,  // 85: hopgate.shard.v1.ReadService.Compare:input_type -> hopgate.shard.v1.CompareRequest
-	33,  // 86: hopgate.shard.v1.ReadService.Aggregate:input_type -> hopgate.shard.v1.AggregateRequest
-	48,  // 87: hopgate.shard.v1.ReadService.SearchText:input_type -> hopgate.shard.v1.SearchTextRequest
-	14,  // 88: hopgate.shard.v1.ReadService.Batch:input_type -> hopgate.shard.v1.BatchRequest
-	50,  // 89: hopgate.shard.v1.LeadService.Graphs:input_type -> hopgate.shard.v1.GraphsRequest
-	52,  // 90: hopgate.shard.v1.LeadService.CreateGraph:input_type -> hopgate.shard.v1.CreateGraphRequest
-	54,  // 91: hopgate.shard.v1.LeadService.DropGraph:input_type -> hopgate.shard.v1.DropGraphRequest
-	64,  // 92: hopgate.shard.v1.LeadService.Describe:input_type -> hopgate.shard.v1.DescribeRequest
-	66,  // 93: hopgate.shard.v1.LeadService.Begin:input_type -> hopgate.shard.v1.BeginRequest
-	69,  // 94: hopgate.shard.v1.LeadService.Renew:input_type -> hopgate.shard.v1.RenewRequest
-	75,  // 95: hopgate.shard.v1.LeadService.Intern:input_type -> hopgate.shard.v1.InternRequest
-	77,  // 96: hopgate.shard.v1.LeadService.Mutate:input_type -> hopgate.shard.v1.MutateRequest
-	79,  // 97: hopgate.shard.v1.LeadService.Count:input_type -> hopgate.shard.v1.CountRequest
-	81,  // 98: hopgate.shard.v1.LeadService.Commit:input_type -> hopgate.shard.v1.CommitRequest
-	83,  // 99: hopgate.shard.v1.LeadService.Outcome:input_type -> hopgate.shard.v1.OutcomeRequest
-	85,  // 100: hopgate.shard.v1.LeadService.Load:input_type -> hopgate.shard.v1.LoadRequest
-	91,  // 101: hopgate.shard.v1.LeadService.LoadState:input_type -> hopgate.shard.v1.LoadStateRequest
-	93,  // 102: hopgate.shard.v1.LeadService.CreateIndex:input_type -> hopgate.shard.v1.CreateIndexRequest
-	95,  // 103: hopgate.shard.v1.LeadService.DropIndex:input_type -> hopgate.shard.v1.DropIndexRequest
-	105, // 104: hopgate.shard.v1.LeadService.IndexProgress:input_type -> hopgate.shard.v1.IndexProgressRequest
-	97,  // 105: hopgate.shard.v1.LeadService.SetTTL:input_type -> hopgate.shard.v1.SetTTLRequest
-	99,  // 106: hopgate.shard.v1.LeadService.DropTTL:input_type -> hopgate.shard.v1.DropTTLRequest
-	101, // 107: hopgate.shard.v1.LeadService.Define:input_type -> hopgate.shard.v1.DefineRequest
-	103, // 108: hopgate.shard.v1.LeadService.Version:input_type -> hopgate.shard.v1.VersionRequest
-	3,   // 109: hopgate.shard.v1.KeepService.Attach:output_type -> hopgate.shard.v1.AttachResponse
-	5,   // 110: hopgate.shard.v1.KeepService.Drop:output_type -> hopgate.shard.v1.DropResponse
-	7,   // 111: hopgate.shard.v1.KeepService.Apply:output_type -> hopgate.shard.v1.ApplyResponse
-	9,   // 112: hopgate.shard.v1.KeepService.Get:output_type -> hopgate.shard.v1.GetResponse
-	11,  // 113: hopgate.shard.v1.KeepService.GetAll:output_type -> hopgate.shard.v1.GetAllResponse
-	13,  // 114: hopgate.shard.v1.KeepService.Walk:output_type -> hopgate.shard.v1.WalkResponse
-	19,  // 115: hopgate.shard.v1.ReadService.Scan:output_type -> hopgate.shard.v1.ScanResponse
-	21,  // 116: hopgate.shard.v1.ReadService.LabelSets:output_type -> hopgate.shard.v1.LabelSetsResponse
-	23,  // 117: hopgate.shard.v1.ReadService.Properties:output_type -> hopgate.shard.v1.PropertiesResponse
-	26,  // 118: hopgate.shard.v1.ReadService.Expand:output_type -> hopgate.shard.v1.ExpandResponse
-	28,  // 119: hopgate.shard.v1.ReadService.Step:output_type -> hopgate.shard.v1.StepResponse
-	30,  // 120: hopgate.shard.v1.ReadService.Degrees:output_type -> hopgate.shard.v1.DegreesResponse
-	37,  // 121: hopgate.shard.v1.ReadService.EdgeProperties:output_type -> hopgate.shard.v1.EdgePropertiesResponse
-	39,  // 122: hopgate.shard.v1.ReadService.EdgeRecords:output_type -> hopgate.shard.v1.EdgeRecordsResponse
-	42,  // 123: hopgate.shard.v1.ReadService.Seek:output_type -> hopgate.shard.v1.SeekResponse
-	45,  // 124: hopgate.shard.v1.ReadService.SeekRange:output_type -> hopgate.shard.v1.SeekRangeResponse
-	47,  // 125: hopgate.shard.v1.ReadService.Large:output_type -> hopgate.shard.v1.LargeResponse
-	32,  // 126: hopgate.shard.v1.ReadService.Compare:output_type -> hopgate.shard.v1.CompareResponse
-	35,  // 127: hopgate.shard.v1.ReadService.Aggregate:output_type -> hopgate.shard.v1.AggregateResponse
-	49,  // 128: hopgate.shard.v1.ReadService.SearchText:output_type -> hopgate.shard.v1.SearchTextResponse
-	15,  // 129: hopgate.shard.v1.ReadService.Batch:output_type -> hopgate.shard.v1.BatchResponse
-	51,  // 130: hopgate.shard.v1.LeadService.Graphs:output_type -> hopgate.shard.v1.GraphsResponse
-	53,  // 131: hopgate.shard.v1.LeadService.CreateGraph:output_type -> hopgate.shard.v1.CreateGraphResponse
-	55,  // 132: hopgate.shard.v1.LeadService.DropGraph:output_type -> hopgate.shard.v1.DropGraphResponse
-	65,  // 133: hopgate.shard.v1.LeadService.Describe:output_type -> hopgate.shard.v1.DescribeResponse
-	67,  // 134: hopgate.shard.v1.LeadService.Begin:output_type -> hopgate.shard.v1.BeginResponse
-	70,  // 135: hopgate.shard.v1.LeadService.Renew:output_type -> hopgate.shard.v1.RenewResponse
-	76,  // 136: hopgate.shard.v1.LeadService.Intern:output_type -> hopgate.shard.v1.InternResponse
-	78,  // 137: hopgate.shard.v1.LeadService.Mutate:output_type -> hopgate.shard.v1.MutateResponse
-	80,  // 138: hopgate.shard.v1.LeadService.Count:output_type -> hopgate.shard.v1.CountResponse
-	82,  // 139: hopgate.shard.v1.LeadService.Commit:output_type -> hopgate.shard.v1.CommitResponse
-	84,  // 140: hopgate.shard.v1.LeadService.Outcome:output_type -> hopgate.shard.v1.OutcomeResponse
-	89,  // 141: hopgate.shard.v1.LeadService.Load:output_type -> hopgate.shard.v1.LoadResponse
-	92,  // 142: hopgate.shard.v1.LeadService.LoadState:output_type -> hopgate.shard.v1.LoadStateResponse
-	94,  // 143: hopgate.shard.v1.LeadService.CreateIndex:output_type -> hopgate.shard.v1.CreateIndexResponse
-	96,  // 144: hopgate.shard.v1.LeadService.DropIndex:output_type -> hopgate.shard.v1.DropIndexResponse
-	106, // 145: hopgate.shard.v1.LeadService.IndexProgress:output_type -> hopgate.shard.v1.IndexProgressResponse
-	98,  // 146: hopgate.shard.v1.LeadService.SetTTL:output_type -> hopgate.shard.v1.SetTTLResponse
-	100, // 147: hopgate.shard.v1.LeadService.DropTTL:output_type -> hopgate.shard.v1.DropTTLResponse
-	102, // 148: hopgate.shard.v1.LeadService.Define:output_type -> hopgate.shard.v1.DefineResponse
-	104, // 149: hopgate.shard.v1.LeadService.Version:output_type -> hopgate.shard.v1.VersionResponse
-	109, // [109:150] is the sub-list for method output_type
-	68,  // [68:109] is the sub-list for method input_type
-	68,  // [68:68] is the sub-list for extension type_name
-	68,  // [68:68] is the sub-list for extension extendee
-	0,   // [0:68] is the sub-list for field type_name
+	105, // 68: hopgate.shard.v1.ShareQuotasRequest.accounts:type_name -> hopgate.shard.v1.QuotaAccount
+	107, // 69: hopgate.shard.v1.ShareQuotasResponse.grants:type_name -> hopgate.shard.v1.QuotaGrant
+	105, // 70: hopgate.shard.v1.ShareQuotasResponse.uses:type_name -> hopgate.shard.v1.QuotaAccount
+	2,   // 71: hopgate.shard.v1.KeepService.Attach:input_type -> hopgate.shard.v1.AttachRequest
+	4,   // 72: hopgate.shard.v1.KeepService.Drop:input_type -> hopgate.shard.v1.DropRequest
+	6,   // 73: hopgate.shard.v1.KeepService.Apply:input_type -> hopgate.shard.v1.ApplyRequest
+	8,   // 74: hopgate.shard.v1.KeepService.Get:input_type -> hopgate.shard.v1.GetRequest
+	10,  // 75: hopgate.shard.v1.KeepService.GetAll:input_type -> hopgate.shard.v1.GetAllRequest
+	12,  // 76: hopgate.shard.v1.KeepService.Walk:input_type -> hopgate.shard.v1.WalkRequest
+	18,  // 77: hopgate.shard.v1.ReadService.Scan:input_type -> hopgate.shard.v1.ScanRequest
+	20,  // 78: hopgate.shard.v1.ReadService.LabelSets:input_type -> hopgate.shard.v1.LabelSetsRequest
+	22,  // 79: hopgate.shard.v1.ReadService.Properties:input_type -> hopgate.shard.v1.PropertiesRequest
+	24,  // 80: hopgate.shard.v1.ReadService.Expand:input_type -> hopgate.shard.v1.ExpandRequest
+	27,  // 81: hopgate.shard.v1.ReadService.Step:input_type -> hopgate.shard.v1.StepRequest
+	29,  // 82: hopgate.shard.v1.ReadService.Degrees:input_type -> hopgate.shard.v1.DegreesRequest
+	36,  // 83: hopgate.shard.v1.ReadService.EdgeProperties:input_type -> hopgate.shard.v1.EdgePropertiesRequest
+	38,  // 84: hopgate.shard.v1.ReadService.EdgeRecords:input_type -> hopgate.shard.v1.EdgeRecordsRequest
+	41,  // 85: hopgate.shard.v1.ReadService.Seek:input_type -> hopgate.shard.v1.SeekRequest
+	44,  // 86: hopgate.shard.v1.ReadService.SeekRange:input_type -> hopgate.shard.v1.SeekRangeRequest
+	46,  // 87: hopgate.shard.v1.ReadService.Large:input_type -> hopgate.shard.v1.LargeRequest
+	31,  // 88: hopgate.shard.v1.ReadService.Compare:input_type -> hopgate.shard.v1.CompareRequest
+	33,  // 89: hopgate.shard.v1.ReadService.Aggregate:input_type -> hopgate.shard.v1.AggregateRequest
+	48,  // 90: hopgate.shard.v1.ReadService.SearchText:input_type -> hopgate.shard.v1.SearchTextRequest
+	14,  // 91: hopgate.shard.v1.ReadService.Batch:input_type -> hopgate.shard.v1.BatchRequest
+	50,  // 92: hopgate.shard.v1.LeadService.Graphs:input_type -> hopgate.shard.v1.GraphsRequest
+	52,  // 93: hopgate.shard.v1.LeadService.CreateGraph:input_type -> hopgate.shard.v1.CreateGraphRequest
+	54,  // 94: hopgate.shard.v1.LeadService.DropGraph:input_type -> hopgate.shard.v1.DropGraphRequest
+	64,  // 95: hopgate.shard.v1.LeadService.Describe:input_type -> hopgate.shard.v1.DescribeRequest
+	66,  // 96: hopgate.shard.v1.LeadService.Begin:input_type -> hopgate.shard.v1.BeginRequest
+	69,  // 97: hopgate.shard.v1.LeadService.Renew:input_type -> hopgate.shard.v1.RenewRequest
+	75,  // 98: hopgate.shard.v1.LeadService.Intern:input_type -> hopgate.shard.v1.InternRequest
+	77,  // 99: hopgate.shard.v1.LeadService.Mutate:input_type -> hopgate.shard.v1.MutateRequest
+	79,  // 100: hopgate.shard.v1.LeadService.Count:input_type -> hopgate.shard.v1.CountRequest
+	81,  // 101: hopgate.shard.v1.LeadService.Commit:input_type -> hopgate.shard.v1.CommitRequest
+	83,  // 102: hopgate.shard.v1.LeadService.Outcome:input_type -> hopgate.shard.v1.OutcomeRequest
+	85,  // 103: hopgate.shard.v1.LeadService.Load:input_type -> hopgate.shard.v1.LoadRequest
+	91,  // 104: hopgate.shard.v1.LeadService.LoadState:input_type -> hopgate.shard.v1.LoadStateRequest
+	93,  // 105: hopgate.shard.v1.LeadService.CreateIndex:input_type -> hopgate.shard.v1.CreateIndexRequest
+	95,  // 106: hopgate.shard.v1.LeadService.DropIndex:input_type -> hopgate.shard.v1.DropIndexRequest
+	109, // 107: hopgate.shard.v1.LeadService.IndexProgress:input_type -> hopgate.shard.v1.IndexProgressRequest
+	97,  // 108: hopgate.shard.v1.LeadService.SetTTL:input_type -> hopgate.shard.v1.SetTTLRequest
+	99,  // 109: hopgate.shard.v1.LeadService.DropTTL:input_type -> hopgate.shard.v1.DropTTLRequest
+	101, // 110: hopgate.shard.v1.LeadService.Define:input_type -> hopgate.shard.v1.DefineRequest
+	106, // 111: hopgate.shard.v1.LeadService.ShareQuotas:input_type -> hopgate.shard.v1.ShareQuotasRequest
+	103, // 112: hopgate.shard.v1.LeadService.Version:input_type -> hopgate.shard.v1.VersionRequest
+	3,   // 113: hopgate.shard.v1.KeepService.Attach:output_type -> hopgate.shard.v1.AttachResponse
+	5,   // 114: hopgate.shard.v1.KeepService.Drop:output_type -> hopgate.shard.v1.DropResponse
+	7,   // 115: hopgate.shard.v1.KeepService.Apply:output_type -> hopgate.shard.v1.ApplyResponse
+	9,   // 116: hopgate.shard.v1.KeepService.Get:output_type -> hopgate.shard.v1.GetResponse
+	11,  // 117: hopgate.shard.v1.KeepService.GetAll:output_type -> hopgate.shard.v1.GetAllResponse
+	13,  // 118: hopgate.shard.v1.KeepService.Walk:output_type -> hopgate.shard.v1.WalkResponse
+	19,  // 119: hopgate.shard.v1.ReadService.Scan:output_type -> hopgate.shard.v1.ScanResponse
+	21,  // 120: hopgate.shard.v1.ReadService.LabelSets:output_type -> hopgate.shard.v1.LabelSetsResponse
+	23,  // 121: hopgate.shard.v1.ReadService.Properties:output_type -> hopgate.shard.v1.PropertiesResponse
+	26,  // 122: hopgate.shard.v1.ReadService.Expand:output_type -> hopgate.shard.v1.ExpandResponse
+	28,  // 123: hopgate.shard.v1.ReadService.Step:output_type -> hopgate.shard.v1.StepResponse
+	30,  // 124: hopgate.shard.v1.ReadService.Degrees:output_type -> hopgate.shard.v1.DegreesResponse
+	37,  // 125: hopgate.shard.v1.ReadService.EdgeProperties:output_type -> hopgate.shard.v1.EdgePropertiesResponse
+	39,  // 126: hopgate.shard.v1.ReadService.EdgeRecords:output_type -> hopgate.shard.v1.EdgeRecordsResponse
+	42,  // 127: hopgate.shard.v1.ReadService.Seek:output_type -> hopgate.shard.v1.SeekResponse
+	45,  // 128: hopgate.shard.v1.ReadService.SeekRange:output_type -> hopgate.shard.v1.SeekRangeResponse
+	47,  // 129: hopgate.shard.v1.ReadService.Large:output_type -> hopgate.shard.v1.LargeResponse
+	32,  // 130: hopgate.shard.v1.ReadService.Compare:output_type -> hopgate.shard.v1.CompareResponse
+	35,  // 131: hopgate.shard.v1.ReadService.Aggregate:output_type -> hopgate.shard.v1.AggregateResponse
+	49,  // 132: hopgate.shard.v1.ReadService.SearchText:output_type -> hopgate.shard.v1.SearchTextResponse
+	15,  // 133: hopgate.shard.v1.ReadService.Batch:output_type -> hopgate.shard.v1.BatchResponse
+	51,  // 134: hopgate.shard.v1.LeadService.Graphs:output_type -> hopgate.shard.v1.GraphsResponse
+	53,  // 135: hopgate.shard.v1.LeadService.CreateGraph:output_type -> hopgate.shard.v1.CreateGraphResponse
+	55,  // 136: hopgate.shard.v1.LeadService.DropGraph:output_type -> hopgate.shard.v1.DropGraphResponse
+	65,  // 137: hopgate.shard.v1.LeadService.Describe:output_type -> hopgate.shard.v1.DescribeResponse
+	67,  // 138: hopgate.shard.v1.LeadService.Begin:output_type -> hopgate.shard.v1.BeginResponse
+	70,  // 139: hopgate.shard.v1.LeadService.Renew:output_type -> hopgate.shard.v1.RenewResponse
+	76,  // 140: hopgate.shard.v1.LeadService.Intern:output_type -> hopgate.shard.v1.InternResponse
+	78,  // 141: hopgate.shard.v1.LeadService.Mutate:output_type -> hopgate.shard.v1.MutateResponse
+	80,  // 142: hopgate.shard.v1.LeadService.Count:output_type -> hopgate.shard.v1.CountResponse
+	82,  // 143: hopgate.shard.v1.LeadService.Commit:output_type -> hopgate.shard.v1.CommitResponse
+	84,  // 144: hopgate.shard.v1.LeadService.Outcome:output_type -> hopgate.shard.v1.OutcomeResponse
+	89,  // 145: hopgate.shard.v1.LeadService.Load:output_type -> hopgate.shard.v1.LoadResponse
+	92,  // 146: hopgate.shard.v1.LeadService.LoadState:output_type -> hopgate.shard.v1.LoadStateResponse
+	94,  // 147: hopgate.shard.v1.LeadService.CreateIndex:output_type -> hopgate.shard.v1.CreateIndexResponse
+	96,  // 148: hopgate.shard.v1.LeadService.DropIndex:output_type -> hopgate.shard.v1.DropIndexResponse
+	110, // 149: hopgate.shard.v1.LeadService.IndexProgress:output_type -> hopgate.shard.v1.IndexProgressResponse
+	98,  // 150: hopgate.shard.v1.LeadService.SetTTL:output_type -> hopgate.shard.v1.SetTTLResponse
+	100, // 151: hopgate.shard.v1.LeadService.DropTTL:output_type -> hopgate.shard.v1.DropTTLResponse
+	102, // 152: hopgate.shard.v1.LeadService.Define:output_type -> hopgate.shard.v1.DefineResponse
+	108, // 153: hopgate.shard.v1.LeadService.ShareQuotas:output_type -> hopgate.shard.v1.ShareQuotasResponse
+	104, // 154: hopgate.shard.v1.LeadService.Version:output_type -> hopgate.shard.v1.VersionResponse
+	113, // [113:155] is the sub-list for method output_type
+	71,  // [71:113] is the sub-list for method input_type
+	71,  // [71:71] is the sub-list for extension type_name
+	71,  // [71:71] is the sub-list for extension extendee
+	0,   // [0:71] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_shard_v1_shard_proto_init() }
@@ -8331,7 +8675,7 @@ func file_hopgate_shard_v1_shard_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_shard_v1_shard_proto_rawDesc), len(file_hopgate_shard_v1_shard_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   111,
+			NumMessages:   115,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

@@ -991,6 +991,7 @@ const (
 	LeadService_SetTTL_FullMethodName        = "/hopgate.shard.v1.LeadService/SetTTL"
 	LeadService_DropTTL_FullMethodName       = "/hopgate.shard.v1.LeadService/DropTTL"
 	LeadService_Define_FullMethodName        = "/hopgate.shard.v1.LeadService/Define"
+	LeadService_ShareQuotas_FullMethodName   = "/hopgate.shard.v1.LeadService/ShareQuotas"
 	LeadService_Version_FullMethodName       = "/hopgate.shard.v1.LeadService/Version"
 )
 
@@ -1025,6 +1026,8 @@ type LeadServiceClient interface {
 	DropTTL(ctx context.Context, in *DropTTLRequest, opts ...grpc.CallOption) (*DropTTLResponse, error)
 	// Define changes what users have defined in the graph, such as access rules.
 	Define(ctx context.Context, in *DefineRequest, opts ...grpc.CallOption) (*DefineResponse, error)
+	// ShareQuotas reports what a process has used of quotas in their present windows, and returns what it may use.
+	ShareQuotas(ctx context.Context, in *ShareQuotasRequest, opts ...grpc.CallOption) (*ShareQuotasResponse, error)
 	// Version tells which commit last changed some parts of the graph, in the snapshot of a transaction.
 	Version(ctx context.Context, in *VersionRequest, opts ...grpc.CallOption) (*VersionResponse, error)
 }
@@ -1236,6 +1239,16 @@ func (c *leadServiceClient) Define(ctx context.Context, in *DefineRequest, opts 
 	return out, nil
 }
 
+func (c *leadServiceClient) ShareQuotas(ctx context.Context, in *ShareQuotasRequest, opts ...grpc.CallOption) (*ShareQuotasResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ShareQuotasResponse)
+	err := c.cc.Invoke(ctx, LeadService_ShareQuotas_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *leadServiceClient) Version(ctx context.Context, in *VersionRequest, opts ...grpc.CallOption) (*VersionResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(VersionResponse)
@@ -1277,6 +1290,8 @@ type LeadServiceServer interface {
 	DropTTL(context.Context, *DropTTLRequest) (*DropTTLResponse, error)
 	// Define changes what users have defined in the graph, such as access rules.
 	Define(context.Context, *DefineRequest) (*DefineResponse, error)
+	// ShareQuotas reports what a process has used of quotas in their present windows, and returns what it may use.
+	ShareQuotas(context.Context, *ShareQuotasRequest) (*ShareQuotasResponse, error)
 	// Version tells which commit last changed some parts of the graph, in the snapshot of a transaction.
 	Version(context.Context, *VersionRequest) (*VersionResponse, error)
 	mustEmbedUnimplementedLeadServiceServer()
@@ -1345,6 +1360,9 @@ func (UnimplementedLeadServiceServer) DropTTL(context.Context, *DropTTLRequest) 
 }
 func (UnimplementedLeadServiceServer) Define(context.Context, *DefineRequest) (*DefineResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Define not implemented")
+}
+func (UnimplementedLeadServiceServer) ShareQuotas(context.Context, *ShareQuotasRequest) (*ShareQuotasResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ShareQuotas not implemented")
 }
 func (UnimplementedLeadServiceServer) Version(context.Context, *VersionRequest) (*VersionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Version not implemented")
@@ -1705,6 +1723,24 @@ func _LeadService_Define_Handler(srv interface{}, ctx context.Context, dec func(
 	return interceptor(ctx, in, info, handler)
 }
 
+func _LeadService_ShareQuotas_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ShareQuotasRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(LeadServiceServer).ShareQuotas(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: LeadService_ShareQuotas_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(LeadServiceServer).ShareQuotas(ctx, req.(*ShareQuotasRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _LeadService_Version_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(VersionRequest)
 	if err := dec(in); err != nil {
@@ -1801,6 +1837,10 @@ var LeadService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Define",
 			Handler:    _LeadService_Define_Handler,
+		},
+		{
+			MethodName: "ShareQuotas",
+			Handler:    _LeadService_ShareQuotas_Handler,
 		},
 		{
 			MethodName: "Version",
