@@ -1,2 +1,2 @@
-// Package gateway measures what the gateway adds to requests: trusted operations against the same statement as text.
+// Package gateway measures what the gateway adds to requests: trusted operations against the same statement as text, and quotas against none.
 package gateway
