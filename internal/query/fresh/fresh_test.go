@@ -198,3 +198,17 @@ func TestCache(t *testing.T) {
 	require.EqualValues(t, 3, a.Hits.Load())
 	require.EqualValues(t, 6, a.Misses.Load())
 }
+
+// BenchmarkAlone measures what a request pays that has none alike.
+func BenchmarkAlone(b *testing.B) {
+	a := NewAnswers[int](0)
+	params := map[string]graph.Value{"id": graph.IntValue(1)}
+	const text = "MATCH (p:Person {id: $id}) RETURN p.firstName AS name"
+	for b.Loop() {
+		at := a.Enter(Likeness("default", text, params))
+		if a.Crowded(at) {
+			b.Fatal("alone")
+		}
+		a.Leave(&at)
+	}
+}
