@@ -98,21 +98,28 @@ func BenchmarkOperationEngine(b *testing.B) {
 	})
 }
 
-// BenchmarkOperationHTTP does so over HTTP on the loopback interface.
-func BenchmarkOperationHTTP(b *testing.B) {
-	n, hash := open(b)
+// serve serves a network over HTTP on the loopback interface.
+func serve(b *testing.B, n *network.Network) (address string, client *http.Client) {
+	b.Helper()
 	s := server.New(n.Engine, loader.New(n.Store), nil, prometheus.NewRegistry(), server.Options{Logger: slog.New(slog.DiscardHandler)})
 	addrs, err := s.Listen(context.Background(), server.Addresses{HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0", Admin: "127.0.0.1:0"})
 	if err != nil {
 		b.Fatal(err)
 	}
-	client := &http.Client{Transport: &http.Transport{}}
+	client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}
 	b.Cleanup(func() {
 		client.CloseIdleConnections()
 		s.Drain(context.Background())
 	})
+	return addrs.HTTP, client
+}
+
+// BenchmarkOperationHTTP does so over HTTP on the loopback interface.
+func BenchmarkOperationHTTP(b *testing.B) {
+	n, hash := open(b)
+	address, client := serve(b, n)
 	send := func(method, path, body string) {
-		req, err := http.NewRequestWithContext(b.Context(), method, "http://"+addrs.HTTP+path, strings.NewReader(body))
+		req, err := http.NewRequestWithContext(b.Context(), method, "http://"+address+path, strings.NewReader(body))
 		if err != nil {
 			b.Fatal(err)
 		}
