@@ -25,7 +25,7 @@ func (e commands) command(ctx context.Context, g shard.Graph, p *prepared, param
 	case *cypher.DropIndex:
 		return e.dropIndex(ctx, g, c, params, res)
 	case *cypher.AlterTTL:
-		return e.alterTTL(ctx, g, c, params)
+		return option.AlterTTL(ctx, g, c, params)
 	case *cypher.ChangeRules:
 		return e.changeRules(ctx, g, c, params, res)
 	case *cypher.CreateGraph:

@@ -1,4 +1,5 @@
-// Package option computes the options of commands: constants, parameters, lists and maps of them, and the settings of indexes that maps give.
+// Package option computes the options of commands: constants, parameters, lists and maps of them, and the settings of indexes that maps give. It
+// runs the commands that are nothing but options, those of TTLs.
 package option
 
 import (
