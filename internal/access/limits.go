@@ -16,9 +16,10 @@ type Limits struct {
 	Memory   int64   // bytes that their operators hold in total
 	Requests float64 // requests per second
 	Bytes    float64 // bytes per second, of requests and responses
+	Cost     int64   // units that one request may be expected to take
 }
 
-// ParseLimits parses limits such as "queries=50%,memory=256MiB,requests=100,bytes=10MiB". Percentages refer to the limits of the whole
+// ParseLimits parses limits such as "queries=50%,memory=256MiB,requests=100,bytes=10MiB,cost=1000000". Percentages refer to the limits of the whole
 // server.
 func ParseLimits(text string, whole Limits) (l Limits, err error) {
 	if strings.TrimSpace(text) == "" {
@@ -41,8 +42,11 @@ func ParseLimits(text string, whole Limits) (l Limits, err error) {
 			l.Requests, err = parseNumber(value)
 		case "bytes":
 			l.Bytes, err = parseSize(value)
+		case "cost":
+			n, err = parseNumber(value)
+			l.Cost = int64(math.Ceil(n))
 		default:
-			err = errors.New("there is no such limit; there are queries, memory, requests and bytes")
+			err = errors.New("there is no such limit; there are queries, memory, requests, bytes and cost")
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", name, err))

@@ -159,7 +159,7 @@ func (c *Config) settings() []setting {
 		{"max-queries", "largest number of statements, fetches and traversals that run at one time; 0 is no limit", (*whole)(&c.MaxQueries)},
 		{"max-queue", "largest number of waiting requests, at most half of them of one caller; the server refuses more", (*whole)(&c.MaxQueue)},
 		{"queue-timeout", "time after which the server refuses a waiting request; 0 is none", (*duration)(&c.QueueTimeout)},
-		{"user-limits", "limits of each caller whose token sets none, such as queries=50%,memory=1GiB,requests=100,bytes=10MiB: concurrent queries, bytes they hold, requests a second, bytes a second; a percentage refers to max-queries or to the memory of all queries", (*text)(&c.UserLimits)},
+		{"user-limits", "limits of each caller whose token sets none, such as queries=50%,memory=1GiB,requests=100,bytes=10MiB,cost=1000000: concurrent queries, bytes they hold, requests a second, bytes a second, units that one request may be expected to take; a percentage refers to max-queries or to the memory of all queries", (*text)(&c.UserLimits)},
 		{"graph-limits", "limits of each graph, in the same form", (*text)(&c.GraphLimits)},
 		{"plan-cache", "number of prepared plans to keep", (*whole)(&c.PlanCache)},
 		{"response-cache", "memory for answers of reads, each until a commit changes what it depends on; 0 keeps none", &c.ResponseCache},

@@ -9,7 +9,7 @@ import (
 
 // Cost is what a request takes. The zero value is nothing.
 type Cost struct {
-	Visits int64 // vertices, edges and index entries that it reads
+	Visits int64 // vertices, edges and index entries that it reads, and changes that it makes
 	Rows   int64 // of its result
 	Bytes  int64 // of its result as it is sent; 0: unknown
 	CPU    time.Duration

@@ -25,6 +25,7 @@ const (
 	KindUnauthenticated Kind = 10 // the caller is unknown
 	KindBusy            Kind = 11 // too many requests; try again later
 	KindUnknown         Kind = 12 // the outcome of a commit is unknown
+	KindCost            Kind = 13 // the request is expected to take more than it may
 )
 
 // The openCypher error phases.
@@ -109,6 +110,18 @@ func BudgetError(format string, args ...any) *Error {
 		Kind: KindBudget, Code: "Neo.TransientError.General.MemoryPoolOutOfMemoryError", Type: "BudgetError",
 		Phase: PhaseRuntime, Detail: "BudgetExceeded", Msg: fmt.Sprintf(format, args...),
 	}
+}
+
+// CostTooHigh reports that the estimated cost of a request exceeds a ceiling. A negative estimate is not told.
+func CostTooHigh(setting string, ceiling int64, estimate float64) *Error {
+	e := &Error{
+		Kind: KindCost, Code: "Neo.ClientError.Statement.CostTooHigh", Type: "BudgetError", Phase: PhaseRuntime, Detail: "CostTooHigh",
+		Msg: fmt.Sprintf("the request is expected to take more than %d units, its limit %s", ceiling, setting),
+	}
+	if estimate >= 0 {
+		e.Msg = fmt.Sprintf("the request is expected to take %.0f units, more than %d, its limit %s", estimate, ceiling, setting)
+	}
+	return e
 }
 
 // DeadlineError reports that a request timed out or was cancelled.

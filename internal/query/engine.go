@@ -177,9 +177,9 @@ type Request struct {
 	Operation *trusted.Call // runs instead of Statement, if set
 
 	Condition *fresh.Condition // of a read, or nil
+	Limits    *Limits          // of the request; nil: none of its own
 
-	typed  Typed   // runs instead of Statement, if set
-	limits *Limits // of a typed request; nil: none of its own
+	typed Typed // runs instead of Statement, if set
 }
 
 // Query runs a statement. A reading statement computes its rows as the caller pulls them; a writing one has committed when Query
@@ -214,7 +214,7 @@ func (e *Engine) Query(ctx context.Context, req Request) (res *Result, err error
 			err = e.finish(ctx, q, start, 0, nil, err)
 		}
 	}()
-	r.res = Result{e: e, ctx: ctx, q: q, start: start, req: req}
+	r.res = Result{e: e, ctx: ctx, q: q, began: int64(start.Sub(epoch)), req: req}
 	err = e.query(&r.res)
 	done = true
 	if err != nil {
@@ -225,7 +225,7 @@ func (e *Engine) Query(ctx context.Context, req Request) (res *Result, err error
 
 // query does the work of Query for a registered request.
 func (e *Engine) query(res *Result) error {
-	if err := e.admit(res.ctx, res.q, res.start, access.Reader); err != nil {
+	if err := e.admit(res.ctx, res.q, res.start(), access.Reader); err != nil {
 		return err
 	}
 	return e.start(res)
@@ -314,7 +314,7 @@ func (e *Engine) startOnce(res *Result) error {
 		return err
 	}
 	if p.command == nil && !p.own {
-		e.limit(q, res.start, req.Timeout)
+		e.limit(q, res.start(), req.Timeout)
 	}
 	res.g, res.p = g, p
 	params := p.bind(req.Params)
@@ -470,6 +470,11 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 	if res.Columns == nil {
 		res.Columns = []string{}
 	}
+	res.q.estimate = 0 // of a run that was lost
+	if err := res.q.price(ctx, p.exec, g, tx, params, res.req.Limits.units()); err != nil {
+		tx.Rollback()
+		return err
+	}
 	var flight *fresh.Flight[fresh.Answer]
 	if mode == shard.Read {
 		var done bool
@@ -503,7 +508,7 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 	if mode == shard.WriteExclusive {
 		env.Slot = nil
 	}
-	res.req.limits.apply(&env, e)
+	res.req.Limits.apply(&env, e)
 	rows := &res.run
 	if err := p.exec.RunInto(ctx, rows, g, tx, &env); err != nil {
 		if lost := checked(ctx, tx); lost != nil {

@@ -34,6 +34,8 @@ type FetchRequest struct {
 	Body    []byte        // a JSON object
 	Timeout time.Duration // 0: the engine's
 	Stale   time.Duration // by how much the snapshot that is read may be out of date; a method that writes fails
+	// Units refuses plans whose estimated cost, with those of the plans before them, exceeds them; 0: no limit.
+	Units int64
 	// Took, if not nil, is set to what the request took once it has ended.
 	Took *cost.Told
 	// Operation, if set, is the fetch that runs, with Params or what it decodes, in place of Body; Method is its own or "".
@@ -79,7 +81,7 @@ func (e *Engine) Fetch(ctx context.Context, req FetchRequest, w io.Writer) (code
 		}
 		err = e.finish(ctx, q, start, int64(res.Rows), nil, err)
 		if req.Took != nil {
-			*req.Took = cost.Told{Cost: q.cost(time.Now()), Estimate: -1}
+			*req.Took = q.told(q.cost(time.Now()))
 		}
 		if done && err != nil && !refused && !res.Began && out.err == nil {
 			failure := syntax.AsError(err)
@@ -158,7 +160,7 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, need a
 	e.restrict(ctx, r, q.Graph)
 	q.trace.Enter("execute")
 	q.trace.Stream()
-	run := &fetchRun{e: e, g: g, tx: tx, q: q, need: need, waitedFor: mode != shard.Read}
+	run := &fetchRun{e: e, g: g, tx: tx, q: q, need: need, waitedFor: mode != shard.Read, most: req.Units}
 	run.programs = e.fetches.of(g, tx.Counts())
 	if mode == shard.Read && req.Items != nil {
 		return run.items(ctx, r, req.Items)
@@ -245,7 +247,7 @@ func (w *watchedWriter) Write(p []byte) (int, error) {
 // kinds maps error codes to kinds.
 var kinds = map[int]graph.Kind{
 	syntax.CodeNoRight: graph.KindDenied, syntax.CodeNotFound: graph.KindNotFound, syntax.CodeTimeout: graph.KindDeadline,
-	syntax.CodeConflict: graph.KindConflict, syntax.CodeBudget: graph.KindBudget, syntax.CodeBusy: graph.KindBusy,
+	syntax.CodeConflict: graph.KindConflict, syntax.CodeBudget: graph.KindBudget, syntax.CodeCost: graph.KindCost, syntax.CodeBusy: graph.KindBusy,
 	syntax.CodeInternal: graph.KindInternal, syntax.CodeUnavailable: graph.KindUnavailable, syntax.CodeUnknown: graph.KindUnknown,
 }
 
@@ -280,6 +282,7 @@ type fetchRun struct {
 	inner     *exec.Env     // of the statement that runs the fetch, or nil
 	rows      *exec.Rows    // of the plan that runs
 	kept      exec.Retained // the memory of items after it
+	most      int64         // see FetchRequest.Units
 }
 
 // items runs a request that gives items.
@@ -339,6 +342,9 @@ func (r *fetchRun) Run(ctx context.Context, q *plan.Query, params map[string]gra
 	if r.waitedFor {
 		env.Slot = nil // so it never yields
 	} else if err := r.q.cpu.beginPlan(ctx, x); err != nil {
+		return err
+	}
+	if err := r.q.price(ctx, x, r.g, r.tx, params, r.most); err != nil {
 		return err
 	}
 	rows, err := x.Run(ctx, r.g, r.tx, env)

@@ -28,27 +28,12 @@ type Metrics struct {
 	Relieved atomic.Uint64
 	Latency  trusted.Latency
 	// Took is what statements, traversals and fetches took.
-	Took [3]Took
+	Took watch.Took
 }
-
-// Took counts what requests took; CPU is in nanoseconds.
-type Took struct{ Visits, Bytes, CPU atomic.Uint64 }
-
-// TookKinds are the kinds of requests in Metrics.Took.
-var TookKinds = [...]watch.Kind{watch.StatementKind, watch.TraversalKind, watch.FetchKind}
 
 func (m *Metrics) observe(kind watch.Kind, d time.Duration, took *cost.Cost, err error) {
 	m.Rows.Add(uint64(took.Rows))
-	of := 0
-	for i, k := range TookKinds {
-		if k == kind {
-			of = i
-		}
-	}
-	t := &m.Took[of]
-	t.Visits.Add(uint64(took.Visits))
-	t.Bytes.Add(uint64(took.Bytes))
-	t.CPU.Add(uint64(took.CPU))
+	m.Took.Add(kind, took)
 	if err == nil {
 		m.OK.Add(1)
 	} else {

@@ -105,8 +105,11 @@ func putOperation(ctx context.Context, e *Engine, o *operation.Operation, params
 		return err
 	}
 	req.typed, req.Params, req.ReadOnly = t.Typed, t.Typed.Params(t.Params), true
-	if req.limits = nil; t.Limits != (Limits{}) {
-		req.limits = &t.Limits
+	if asked := req.Limits.units(); asked > 0 && (t.Limits.Units == 0 || asked < t.Limits.Units) {
+		t.Limits.Units = asked
+	}
+	if req.Limits = nil; t.Limits != (Limits{}) {
+		req.Limits = &t.Limits
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func (e *Engine) runOwn(ctx context.Context, g shard.Graph, p *prepared, params 
 	if p.merges {
 		env.Slot = nil // others wait for its transactions, so it never yields
 	}
-	res.req.limits.apply(&env, e)
+	res.req.Limits.apply(&env, e)
 	env.Permit = func() error { return res.q.allow(ctx, p) }
 	env.Stood = &res.q.stood
 	env.Begin = func(ctx context.Context, mode shard.Mode) (shard.Tx, error) {
@@ -42,6 +42,9 @@ func (e *Engine) runOwn(ctx context.Context, g shard.Graph, p *prepared, params 
 		env.Statement = e.statement(res.q, g, nil, res, func(ctx context.Context, text string, params map[string]graph.Value) (*prepared, error) {
 			return e.prepareWith(ctx, g, text, params)
 		})
+	}
+	if err := res.q.price(ctx, p.exec, g, tx, params, res.req.Limits.units()); err != nil {
+		return err
 	}
 	rows, err := p.exec.Run(ctx, g, tx, env)
 	if err != nil {

@@ -26,7 +26,7 @@ type Result struct {
 	req       Request
 	g         shard.Graph
 	p         *prepared
-	start     time.Time
+	began     int64 // the instant of its start
 	tx        shard.Tx
 	txn       *Transaction   // the explicit transaction of the statement, until the result releases it
 	rows      *exec.Rows     // or nil
@@ -278,7 +278,7 @@ func (r *Result) take(rows *exec.Rows, b *graph.Batch, from int) error {
 	for i := range b.Cols {
 		c.Cols[i].Vals = make([]graph.Value, c.N)
 		for j := range c.N {
-			c.Cols[i].Vals[j] = fresh.Detach(b.Cols[i].Value(from + j))
+			c.Cols[i].Vals[j] = graph.Detach(b.Cols[i].Value(from + j))
 		}
 	}
 	r.batches = append(r.batches, c)
@@ -337,5 +337,5 @@ func (r *Result) Close() {
 	r.kept.Release()
 	r.e.answers.Leave(&r.place)
 	r.batches = nil
-	_ = r.e.finish(r.ctx, r.q, r.start, r.q.Rows(), r.p, r.err)
+	_ = r.e.finish(r.ctx, r.q, r.start(), r.q.Rows(), r.p, r.err)
 }

@@ -13,7 +13,7 @@ import (
 // reuse answers a read without running it, if its client, the cache or an identical request that runs has the answer; it then returns true
 // and has ended the transaction. With a flight, the caller computes the answer for others, too.
 func reuse(ctx context.Context, e *Engine, g shard.Graph, tx shard.Tx, p *prepared, params map[string]graph.Value, res *Result) (f *fresh.Flight[fresh.Answer], done bool, err error) {
-	if p.reads == nil || res.req.Stale > 0 || res.q.quiet || res.req.limits != nil && res.req.limits.Partial {
+	if p.reads == nil || res.req.Stale > 0 || res.q.quiet || res.req.Limits != nil && res.req.Limits.Partial {
 		return nil, false, nil
 	}
 	cond := res.req.Condition
@@ -62,7 +62,7 @@ func (r *Result) freshRequest(ctx context.Context, g shard.Graph, p *prepared, p
 	}
 	f.Scope = restricted.Scope(ctx, g)
 	f.Limits[0] = r.req.MaxRows
-	if l := r.req.limits; l != nil {
+	if l := r.req.Limits; l != nil {
 		f.Limits[1], f.Limits[2], f.Limits[3] = l.Rows, l.Visits, l.Bytes
 	}
 	return f

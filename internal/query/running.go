@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/access"
-	"github.com/hopgate/hopgate/internal/cost"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/operation"
@@ -55,6 +54,7 @@ type Running struct {
 	visits    atomic.Int64                   // see cost.Cost
 	sent      int64                          // bytes of the result; only the goroutine that sends it uses it
 	spent     *spent                         // nil: it has neither waited nor had helpers
+	estimate  float64                        // of its units, at least 1; negative: the caller may not know it; 0: there is none
 	pools     atomic.Pointer[[]*memory.Pool] // pools that count its memory besides Engine.pool
 	rows      atomic.Int64
 	stood     exec.Stood              // what CALL {…} IN TRANSACTIONS has committed
@@ -429,6 +429,6 @@ func (e *Engine) finish(ctx context.Context, q *Running, start time.Time, rows i
 	if p != nil {
 		x = p.exec
 	}
-	e.slow.Add(watch.Slow{Graph: q.on(), Statement: q.Statement, Start: q.Start, Elapsed: elapsed, Rows: rows, Err: err, Took: cost.Told{Cost: took, Estimate: -1}}, q.kind, x)
+	e.slow.Add(watch.Slow{Graph: q.on(), Statement: q.Statement, Start: q.Start, Elapsed: elapsed, Rows: rows, Err: err, Took: q.told(took)}, q.kind, x)
 	return err
 }

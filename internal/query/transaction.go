@@ -239,7 +239,7 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 	if p.own && p.prefix != "EXPLAIN" {
 		return nil, graph.ImplicitTransactionOnly()
 	}
-	res := &Result{e: t.e, ctx: ctx, q: q, start: start, req: Request{MaxRows: req.MaxRows}, p: p, txn: t, Columns: []string{}, g: t.g}
+	res := &Result{e: t.e, ctx: ctx, q: q, began: int64(start.Sub(epoch)), req: Request{MaxRows: req.MaxRows}, p: p, txn: t, Columns: []string{}, g: t.g}
 	first := !t.ran
 	t.ran = true
 	switch {
@@ -352,7 +352,10 @@ func (t *Transaction) execute(ctx context.Context, q *Running, req Request, p *p
 	if p.calls {
 		env.Statement = t.e.statement(q, t.g, &t.schema, res, t.prepare)
 	}
-	req.limits.apply(&env, t.e)
+	req.Limits.apply(&env, t.e)
+	if err := q.price(ctx, p.exec, t.g, t.tx, req.Params, req.Limits.units()); err != nil {
+		return err
+	}
 	rows, err := p.exec.Run(ctx, t.g, t.tx, env)
 	if err != nil {
 		return p.placed(err)

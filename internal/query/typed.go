@@ -41,10 +41,20 @@ type TypedRequest struct {
 // Limits bound the cost of a request; 0 is the engine's limit, which none exceeds.
 type Limits struct {
 	Visits, Rows, Bytes int64
-	Timeout             time.Duration
+	// Units refuses a request whose estimated cost exceeds them, before it runs.
+	Units   int64
+	Timeout time.Duration
 	// Partial returns the results found so far when a limit is reached, instead of an error. The search may use nine tenths of the
 	// time.
 	Partial bool
+}
+
+// units returns the ceiling of the estimated cost.
+func (l *Limits) units() int64 {
+	if l == nil {
+		return 0
+	}
+	return l.Units
 }
 
 // apply sets the limits, if any, of a run that starts now.
@@ -74,7 +84,7 @@ func (e *Engine) Traverse(ctx context.Context, req TypedRequest) (*Result, error
 	}
 	return e.Query(ctx, Request{
 		Statement: req.Typed.Text(), Graph: req.Graph, Params: req.Typed.Params(req.Params), Timeout: req.Limits.Timeout,
-		ReadOnly: true, Stale: req.Stale, Condition: req.Condition, typed: req.Typed, limits: limits,
+		ReadOnly: true, Stale: req.Stale, Condition: req.Condition, typed: req.Typed, Limits: limits,
 	})
 }
 

@@ -36,7 +36,7 @@ func (r *Result) resume() error {
 	r.waits = 0
 	if late := r.q.late; late != nil {
 		r.waited += time.Duration(instant() - began)
-		late.Reset(time.Until(r.start.Add(r.e.opt.Timeout + r.waited)))
+		late.Reset(time.Until(r.start().Add(r.e.opt.Timeout + r.waited)))
 	}
 	if r.q.quiet {
 		return nil

@@ -10,7 +10,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/query"
 )
 
 // told is what an answer tells of its cost: a dictionary of structured fields.
@@ -28,7 +34,7 @@ func TestCostIsTold(t *testing.T) {
 		visits, rows       string
 	}{
 		{"/v1/query", "application/json", `{"statement": "MATCH (p:P) RETURN count(p.k) AS n"}`, false, "20000", "1"},
-		{"/v1/query", "application/json", `{"statement": "CREATE (q:Q) RETURN q"}`, false, "0", "1"},
+		{"/v1/query", "application/json", `{"statement": "CREATE (q:Q) RETURN q"}`, false, "1", "1"},
 		{"/v1/query", "application/json", many, true, "20000", "20000"},
 		{"/v1/query", "application/x-ndjson", many, true, "20000", "20000"},
 		{"/v1/query", "application/vnd.apache.arrow.stream", many, true, "20000", "20000"},
@@ -82,4 +88,66 @@ func TestCostIsTold(t *testing.T) {
 	require.EqualValues(t, 20000, summary.GetCost().GetVisits())
 	require.EqualValues(t, 2, summary.GetCost().GetRows())
 	require.Regexp(t, "^visits=20000, rows=2, bytes=[1-9]", stream.Trailer().Get("hopgate-cost")[0])
+}
+
+// A request whose estimate exceeds its ceiling does not run, through any API. EXPLAIN is not refused.
+func TestCeilings(t *testing.T) {
+	r := serve(t)
+	_, err := r.query(context.Background(), &pb.QueryRequest{Statement: "UNWIND range(1, 2000) AS i CREATE (:P {k: i})"})
+	require.NoError(t, err)
+	for _, c := range []struct {
+		path, body string
+		header     http.Header
+		status     int
+		says       string
+	}{
+		{"/v1/query", `{"statement": "MATCH (p:P) RETURN p.k", "maxCost": 3999}`, nil, 422, "Neo.ClientError.Statement.CostTooHigh"},
+		{"/v1/query", `{"statement": "MATCH (p:P) RETURN p.k", "maxCost": 3999}`, nil, 422, "expected to take 4000 units, more than 3999, its limit maxCost"},
+		{"/v1/query", `{"statement": "MATCH (p:P) RETURN p.k", "maxCost": 4000}`, nil, 200, "counters"},
+		{"/v1/query", `{"statement": "EXPLAIN MATCH (p:P) RETURN p.k", "maxCost": 1}`, nil, 200, "counters"},
+		{"/v1/query", `{"statement": "MATCH (p:P) SET p.x = 1", "maxCost": 1}`, nil, 422, "CostTooHigh"},
+		{"/v1/query", `{"statement": "MATCH (p:P) RETURN p.k"}`, http.Header{"Hopgate-Max-Cost": {"10"}}, 422, "more than 10"},
+		{"/v1/query", `{"statement": "RETURN 1", "maxCost": -1}`, nil, 400, "maxCost: must be a whole number"},
+		{"/v1/query", `{"statement": "RETURN 1"}`, http.Header{"Hopgate-Max-Cost": {"many"}}, 400, "Hopgate-Max-Cost: must be a whole number"},
+		{"/v1/query", `{"statement": "RETURN 1"}`, http.Header{"Hopgate-Max-Cost": {"1", "2"}}, 400, "must be sent once"},
+		{"/v1/vertices", `{"from": {"statement": "MATCH (p:P) RETURN p"}, "budget": {"maxCost": 10}}`, nil, 422, "CostTooHigh"},
+		{"/get", `{"P[]": {"count": 0, "P": {}}}`, http.Header{"Hopgate-Max-Cost": {"10"}, "Prefer": {"http-status"}}, 422, `"code":422`},
+		{"/get", `{"P[]": {"count": 0, "P": {}}}`, http.Header{"Hopgate-Max-Cost": {"x"}, "Prefer": {"http-status"}}, 406, "must be a whole number"},
+		{"/db/neo4j/query/v2/tx", `{"statement": "MATCH (p:P) RETURN p.k", "maxCost": 10}`, nil, 422, "CostTooHigh"},
+	} {
+		req, err := http.NewRequest(http.MethodPost, "http://"+r.addrs.HTTP+c.path, strings.NewReader(c.body))
+		require.NoError(t, err)
+		for name, values := range c.header {
+			req.Header[name] = values
+		}
+		req.Header.Set("Content-Type", "application/json")
+		res, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		body, err := io.ReadAll(res.Body)
+		require.NoError(t, err)
+		require.NoError(t, res.Body.Close())
+		require.Equal(t, c.status, res.StatusCode, "%s: %s", c.body, body)
+		require.Contains(t, string(body), c.says, c.body)
+	}
+	a, err := r.query(context.Background(), &pb.QueryRequest{Statement: "MATCH (p:P) WHERE p.x = 1 RETURN count(*)"})
+	require.NoError(t, err)
+	require.EqualValues(t, 0, rowsOf(a.values[0])[0][0], "what was refused has changed nothing")
+
+	ctx := metadata.AppendToOutgoingContext(context.Background(), "hopgate-max-cost", "10")
+	_, err = r.query(ctx, &pb.QueryRequest{Statement: "MATCH (p:P) RETURN p.k"})
+	require.Equal(t, codes.FailedPrecondition, status.Code(err))
+	require.ErrorContains(t, err, "more than 10, its limit maxCost")
+	_, err = r.query(ctx, &pb.QueryRequest{Statement: "RETURN 1"})
+	require.NoError(t, err)
+	_, err = r.query(metadata.AppendToOutgoingContext(context.Background(), "hopgate-max-cost", "0"), &pb.QueryRequest{Statement: "RETURN 1"})
+	require.Equal(t, codes.InvalidArgument, status.Code(err))
+}
+
+// A caller's limit of cost holds for each of its requests.
+func TestCeilingOfCallers(t *testing.T) {
+	r := serveOver(t, newOracle(t), query.Options{Admission: query.Admission{Graph: access.Limits{Cost: 50}}}, Options{})
+	_, err := r.query(context.Background(), &pb.QueryRequest{Statement: "UNWIND range(1, 8) AS i UNWIND range(1, 10) AS j CREATE (:P {k: i})"})
+	require.ErrorContains(t, err, `its limit cost of the graph "default" (graph-limits)`)
+	_, err = r.query(context.Background(), &pb.QueryRequest{Statement: "UNWIND [1, 2] AS i CREATE (:P {k: i})"})
+	require.NoError(t, err)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/trusted"
+	"github.com/hopgate/hopgate/internal/query/watch"
 )
 
 // kindNames are the values of the label "outcome" for failed statements.
@@ -13,7 +14,7 @@ var kindNames = map[graph.Kind]string{
 	graph.KindInternal: "internal", graph.KindInvalid: "invalid", graph.KindNotFound: "not_found", graph.KindExists: "exists",
 	graph.KindBudget: "budget", graph.KindDeadline: "deadline", graph.KindUnavailable: "unavailable", graph.KindCorrupt: "corrupt",
 	graph.KindConflict: "conflict", graph.KindDenied: "denied", graph.KindUnauthenticated: "unauthenticated", graph.KindBusy: "busy",
-	graph.KindUnknown: "unknown",
+	graph.KindUnknown: "unknown", graph.KindCost: "cost",
 }
 
 // engine publishes the counters of a query engine.
@@ -60,7 +61,7 @@ func newEngine(e *query.Engine) *engine {
 		requests:         d("hopgate_shard_requests_total", "Requests of operators to shards, by kind.", []string{"request"}, nil),
 		held:             d("hopgate_query_memory_bytes", "Bytes that the operators of all statements hold.", nil, nil),
 		limit:            d("hopgate_query_memory_limit_bytes", "Limit on the bytes that the operators of all statements hold; 0 means none.", nil, nil),
-		visits:           d("hopgate_request_visits_total", "Vertices, edges and index entries that requests have read, by kind of request.", []string{"kind"}, nil),
+		visits:           d("hopgate_request_visits_total", "Vertices, edges and index entries that requests have read, and changes that they have made, by kind of request.", []string{"kind"}, nil),
 		bytes:            d("hopgate_request_bytes_total", "Bytes of results that requests have sent, before compression, by kind of request.", []string{"kind"}, nil),
 		cpu:              d("hopgate_request_cpu_seconds_total", "Time that requests have spent on cores, with what storage took to answer, by kind of request.", []string{"kind"}, nil),
 		quotaUsed:        d("hopgate_quota_used", "What requests of this process have taken in the present window of a quota, all accounts together: units of cost, seconds of CPU, or requests.", []string{"graph", "quota"}, nil),
@@ -134,7 +135,7 @@ func (c *engine) Collect(ch chan<- prometheus.Metric) {
 	for name, n := range c.e.Totals().Requests() {
 		counter(c.requests, n, name)
 	}
-	for i, kind := range query.TookKinds {
+	for i, kind := range watch.TookKinds {
 		t := &m.Took[i]
 		counter(c.visits, t.Visits.Load(), string(kind))
 		counter(c.bytes, t.Bytes.Load(), string(kind))

@@ -16,26 +16,53 @@ type Estimator struct {
 	Labels map[Col]*LabelExpr // of the vertices bound so far
 	Rows   map[Node]float64
 	outer  float64 // rows of the Argument of the current subplan
+
+	start *Start
+	seen  float64            // visits of the nodes so far
+	lists map[Col][]list     // the lists that the plan has read or come by so far
+	ends  map[Col]*LabelExpr // labels that these imply
+	// skew is by how much more rows the node at hand has than Rows says, because its vertices were reached by their edges; skewOf is it after
+	// each node.
+	skew   float64
+	skewOf map[Node]float64
+	// collected is about how many elements the lists in columns have.
+	collected map[Col]float64
+	// byDegree has expansions of which the degrees of their sources tell all that is asked.
+	byDegree map[*Expand]bool
 }
 
 // Estimate estimates the rows of a node and of all below it. The estimate of a subplan is for all outer rows together, as PROFILE
 // counts them.
 func (o *Statistics) Estimate(n Node) *Estimator {
-	e := &Estimator{o: o, Labels: map[Col]*LabelExpr{}, Rows: map[Node]float64{}, outer: 1}
+	e := &Estimator{o: o, Labels: map[Col]*LabelExpr{}, Rows: map[Node]float64{}, outer: 1, lists: map[Col][]list{}, ends: map[Col]*LabelExpr{}, skew: 1, skewOf: map[Node]float64{}, byDegree: map[*Expand]bool{}, collected: map[Col]float64{}}
 	e.of(n)
 	return e
 }
 
 func (e *Estimator) of(n Node) float64 {
 	e.o.Steps.Add(1)
-	in, count := 1.0, 0
+	in, count, before := 1.0, 0, e.seen
 	n.inputs(func(*Node) { count++ })
 	if count == 1 {
 		n.inputs(func(c *Node) { in = e.of(*c) })
 	}
+	switch x := n.(type) {
+	case *Slice:
+		e.seen = before + e.limit(x, in, e.seen-before)
+	case *BlockAggregate, *EdgeGroups:
+		e.seen = before // the input runs only where blocks cannot tell
+	case *Unit:
+		e.skew = 1
+	}
+	e.seen += e.expressions(n, in)
+	e.seen += e.visits(n, in)
 	rows := n.rows(e, in)
-	e.Rows[n] = rows
-	EachPlan(n, func(c *Node) { e.sub(*c, in) })
+	e.Rows[n], e.skewOf[n] = rows, e.skew
+	EachPlan(n, func(c *Node) {
+		skew := e.skew
+		e.sub(*c, in)
+		e.skew = skew
+	})
 	return rows
 }
 

@@ -1,6 +1,9 @@
 package plan
 
-import "github.com/hopgate/hopgate/internal/graph"
+import (
+	"github.com/hopgate/hopgate/internal/cost"
+	"github.com/hopgate/hopgate/internal/graph"
+)
 
 // Col names a column throughout one plan; 0 is none. Query.Cols describes them. A column means the same everywhere, so nodes
 // can move without renaming.
@@ -27,6 +30,10 @@ type Query struct {
 	Graph string
 	// Estimates are the estimated rows of the nodes, after optimization.
 	Estimates map[Node]float64
+	// Cost is the estimated cost of a run.
+	Cost cost.Cost
+	// Start makes it precise by the degree of one vertex; or nil.
+	Start *Start
 	// Prefix is "", "EXPLAIN" or "PROFILE".
 	Prefix string
 	// Mentions are the names that it reads by and does not create itself; Notifications do not depend on the graph.

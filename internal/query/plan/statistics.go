@@ -335,3 +335,34 @@ func (o *Statistics) InArea(a Area, ix *graph.Index) float64 {
 	}
 	return o.All(ix) * selArea
 }
+
+// Unevenness is the mean of the squared lengths of a type's lists divided by the square of the mean, by their histogram, in the
+// direction in which it is greater if both are followed.
+func (o *Statistics) Unevenness(typ string, dir graph.Direction) float64 {
+	most := 1.0
+	o.EachLists(typ, dir, func(lists, edges, squares float64) { most = max(most, squares*lists/(edges*edges)) })
+	return most
+}
+
+// EachLists calls f for each direction of dir with the number of lists of a type, the sum of their lengths and the sum of their
+// squares, by their histogram.
+func (o *Statistics) EachLists(typ string, dir graph.Direction, f func(lists, edges, squares float64)) {
+	for _, d := range []graph.Direction{graph.Out, graph.In} {
+		if dir != d && dir != graph.Both {
+			continue
+		}
+		lists, edges, squares := 0.0, 0.0, 0.0
+		for i, n := range o.Counts.Degrees[graph.TypeDir{Type: typ, Dir: d}] {
+			size := 1.0
+			if i > 0 {
+				size = 1.5 * math.Exp2(float64(i)) // the middle of the bar
+			}
+			lists += float64(n)
+			edges += float64(n) * size
+			squares += float64(n) * size * size
+		}
+		if edges > 0 {
+			f(lists, edges, squares)
+		}
+	}
+}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -47,6 +46,9 @@ func (s *graphService) Query(req *pb.QueryRequest, stream grpc.ServerStreamingSe
 		return wire.GRPCError(err)
 	}
 	ctx := stream.Context()
+	if q.Limits, err = limits(ctx); err != nil {
+		return wire.GRPCError(err)
+	}
 	if claims := req.GetAsClaims(); claims != "" {
 		if ctx, err = access.As(ctx, cmp.Or(q.Graph, query.DefaultGraph), claims); err != nil {
 			return wire.GRPCError(err)
@@ -106,18 +108,6 @@ func requestOf(req *pb.QueryRequest, charge *memory.Charge) (q query.Request, er
 	return q, err
 }
 
-// costKey is the metadata key of what a request took, as cost.Told writes it.
-const costKey = "hopgate-cost"
-
-func costTrailer(t *cost.Told) metadata.MD { return metadata.Pairs(costKey, t.String()) }
-
-// end ends a result, and with it the call, whose trailer tells what it took.
-func end(stream interface{ SetTrailer(metadata.MD) }, res *query.Result) {
-	took := res.Cost()
-	stream.SetTrailer(costTrailer(&took))
-	res.Close()
-}
-
 // sendResult sends a result: its columns, rows and summary. The columns wait for the first rows, so that a short response needs one write
 // and wakes the client once.
 func sendResult(res *query.Result, send func(*pb.QueryResponse) error) error {
@@ -173,8 +163,12 @@ func (s *graphService) Fetch(req *pb.FetchRequest, stream grpc.ServerStreamingSe
 	if err != nil {
 		return wire.GRPCError(err)
 	}
+	most, err := maxCost(stream.Context())
+	if err != nil {
+		return wire.GRPCError(err)
+	}
 	var took cost.Told
-	q := query.FetchRequest{Graph: req.GetGraph(), Method: req.GetMethod(), Body: req.GetRequest(), Timeout: timeout, Stale: stale, Took: &took}
+	q := query.FetchRequest{Graph: req.GetGraph(), Method: req.GetMethod(), Body: req.GetRequest(), Timeout: timeout, Stale: stale, Units: most, Took: &took}
 	switch name, hash := req.GetOperation(), req.GetOperationHash(); {
 	case name == "" && hash == "":
 		q.Method = cmp.Or(q.Method, "get")

@@ -130,6 +130,10 @@ func (c *transactCall) run(ctx context.Context, run *pb.TransactRun) error {
 	if err != nil {
 		return err
 	}
+	own, err := limits(ctx)
+	if err != nil {
+		return err
+	}
 	charge := c.s.e.Charge(ctx)
 	defer charge.Release()
 	params, err := wire.ParamsFromProto(run.GetParameters(), charge)
@@ -137,7 +141,7 @@ func (c *transactCall) run(ctx context.Context, run *pb.TransactRun) error {
 		return err
 	}
 	res, err := c.tx.Run(ctx, query.Request{
-		Statement: run.GetStatement(), Params: params, MaxRows: int64(min(run.GetMaxRows(), 1<<62)), Timeout: timeout,
+		Statement: run.GetStatement(), Params: params, MaxRows: int64(min(run.GetMaxRows(), 1<<62)), Timeout: timeout, Limits: own,
 	})
 	if err != nil {
 		return err

@@ -245,13 +245,17 @@ func (s *graphService) typed(stream grpc.ServerStream, req typedRequest, t query
 	if err != nil {
 		return nil, err
 	}
+	most, err := maxCost(stream.Context())
+	if err != nil {
+		return nil, err
+	}
 	values, err := wire.ParamsFromProto(req.GetParameters(), charge)
 	if err != nil {
 		return nil, err
 	}
 	return s.e.Traverse(stream.Context(), query.TypedRequest{Graph: req.GetGraph(), Typed: t, Params: values, Stale: stale, Limits: query.Limits{
 		Visits: int64(min(b.GetMaxVisits(), 1<<62)), Rows: int64(min(b.GetMaxRows(), 1<<62)),
-		Bytes: int64(min(b.GetMaxBytes(), 1<<62)), Timeout: timeout, Partial: b.GetPartial(),
+		Bytes: int64(min(b.GetMaxBytes(), 1<<62)), Timeout: timeout, Partial: b.GetPartial(), Units: most,
 	}})
 }
 

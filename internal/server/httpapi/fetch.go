@@ -34,13 +34,18 @@ func (h *Handler) fetch(w http.ResponseWriter, r *http.Request, method string) {
 		out.fail(nil, err, start)
 		return
 	}
+	most, err := maxCost(r, 0)
+	if err != nil {
+		out.fail(nil, err, start)
+		return
+	}
 	body, err := h.body(w, r)
 	if err != nil {
 		out.fail(nil, err, start)
 		return
 	}
 	values := r.URL.Query()
-	req := query.FetchRequest{Graph: values.Get("graph"), Method: method, Body: body, Timeout: pref.wait, Stale: stale}
+	req := query.FetchRequest{Graph: values.Get("graph"), Method: method, Body: body, Timeout: pref.wait, Stale: stale, Units: most}
 	if values.Has("operation") || values.Has("hash") {
 		h.fetchOperation(r, out, req, values, start)
 		return

@@ -28,6 +28,7 @@ type queryRequest struct {
 	AccessMode string          `json:"accessMode"`
 	TimeoutMs  int64           `json:"timeoutMs"`
 	MaxRows    int64           `json:"maxRows"`
+	MaxCost    int64           `json:"maxCost"` // units that it may be expected to take
 	// MaxExecutionTime is Neo4j's name for the timeout, in seconds; TimeoutMs takes precedence.
 	MaxExecutionTime int64 `json:"maxExecutionTime"`
 	// Counters are always sent.
@@ -219,6 +220,13 @@ func (q *queryRequest) request(r *http.Request, charge *memory.Charge) (req quer
 	}
 	if req.Stale, err = staleness(r); err != nil {
 		return req, err
+	}
+	most, err := maxCost(r, q.MaxCost)
+	if err != nil {
+		return req, err
+	}
+	if most > 0 {
+		req.Limits = &query.Limits{Units: most}
 	}
 	typed := strings.HasPrefix(mediaType(r.Header.Get("Content-Type")), mediaTyped)
 	if req.Params, err = wire.DecodeParams(q.Parameters, typed, charge); err != nil {

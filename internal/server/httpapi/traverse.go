@@ -42,5 +42,8 @@ func (h *Handler) runTyped(w http.ResponseWriter, r *http.Request, route string,
 		return nil, err
 	}
 	req.Condition = c
+	if req.Limits.Units, err = maxCost(r, req.Limits.Units); err != nil {
+		return nil, err
+	}
 	return h.e.Traverse(r.Context(), req)
 }

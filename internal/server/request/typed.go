@@ -19,6 +19,7 @@ type typedBody struct {
 	Parameters json.RawMessage `json:"parameters"`
 	Budget     struct {
 		MaxVisits uint64 `json:"maxVisits"`
+		MaxCost   uint64 `json:"maxCost"`
 		MaxRows   uint64 `json:"maxRows"`
 		MaxBytes  uint64 `json:"maxBytes"`
 		TimeoutMs int64  `json:"timeoutMs"`
@@ -158,7 +159,7 @@ func DecodeTyped(route string, data []byte, typedParams bool, charge *memory.Cha
 	}
 	req.Graph = common.Graph
 	req.Limits = query.Limits{
-		Visits: int64(min(b.MaxVisits, 1<<62)), Rows: int64(min(b.MaxRows, 1<<62)), Bytes: int64(min(b.MaxBytes, 1<<62)),
+		Visits: int64(min(b.MaxVisits, 1<<62)), Rows: int64(min(b.MaxRows, 1<<62)), Bytes: int64(min(b.MaxBytes, 1<<62)), Units: int64(min(b.MaxCost, 1<<62)),
 		Timeout: time.Duration(b.TimeoutMs) * time.Millisecond, Partial: b.Partial,
 	}
 	req.Params, err = wire.DecodeParams(common.Parameters, typedParams, charge)

@@ -37,6 +37,8 @@ var transports = map[graph.Kind]struct {
 	graph.KindUnauthenticated: {http.StatusUnauthorized, codes.Unauthenticated, "42NFF"},
 	graph.KindBusy:            {http.StatusTooManyRequests, codes.ResourceExhausted, "51N59"},
 	graph.KindUnknown:         {http.StatusGatewayTimeout, codes.Unknown, "08007"},
+	// Unlike an exhausted resource, which is there again later, the same request is refused again.
+	graph.KindCost: {http.StatusUnprocessableEntity, codes.FailedPrecondition, "51N73"},
 }
 
 // retryAfter is the default delay before a retry, if the error does not specify one.

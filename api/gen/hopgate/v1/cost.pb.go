@@ -25,7 +25,7 @@ const (
 // Cost is what a request has taken.
 type Cost struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Vertices, edges and index entries that were read.
+	// Vertices, edges and index entries that were read, and changes.
 	Visits uint64 `protobuf:"varint,1,opt,name=visits,proto3" json:"visits,omitempty"`
 	// Of the result.
 	Rows uint64 `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`

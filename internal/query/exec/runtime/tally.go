@@ -39,7 +39,7 @@ var requestNames = [NumRequests]string{
 type tallyTx struct {
 	shard.Tx
 	n      [NumRequests]uint32
-	visits int64 // vertices, edges and index entries that were read
+	visits int64 // see cost.Cost
 	r      *Run  // nil unless the run is profiled
 }
 
@@ -207,6 +207,7 @@ func (t *tallyTx) SeekEdgeRange(ctx context.Context, index graph.IndexID, r shar
 
 func (t *tallyTx) Apply(ctx context.Context, ms []shard.Mutation) error {
 	t.count(requestApply)
+	t.visits += int64(len(ms))
 	return t.Tx.Apply(ctx, ms)
 }
 

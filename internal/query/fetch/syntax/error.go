@@ -20,6 +20,7 @@ const (
 	CodeConflict    = 409
 	CodeCondition   = 412 // failed condition
 	CodeBudget      = 413 // over a budget
+	CodeCost        = 422 // expected to take more than it may
 	CodeType        = 415
 	CodeRange       = 416
 	CodeNull        = 417
@@ -94,6 +95,8 @@ func codeOf(g *graph.Error) int {
 		return CodeConflict
 	case graph.KindBudget:
 		return CodeBudget
+	case graph.KindCost:
+		return CodeCost
 	case graph.KindDeadline:
 		return CodeTimeout
 	case graph.KindUnavailable:

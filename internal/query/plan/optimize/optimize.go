@@ -59,7 +59,8 @@ func Plan(q *plan.Query, env Env) {
 	o.plan(&q.Root)
 	o.down(&q.Root, physical)
 	o.distinctEnds(q.Root, false)
-	q.Estimates = o.Estimate(q.Root).Rows
+	e := o.Estimate(q.Root)
+	q.Estimates, q.Cost, q.Start = e.Rows, e.Cost(q.Root), e.Start()
 }
 
 // down applies rules bottom-up to a plan and to the subplans in its expressions.

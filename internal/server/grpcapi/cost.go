@@ -1,0 +1,52 @@
+package grpcapi
+
+import (
+	"context"
+	"strconv"
+
+	"google.golang.org/grpc/metadata"
+
+	"github.com/hopgate/hopgate/internal/cost"
+	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/server/wire"
+)
+
+const (
+	// costKey is the metadata key of what a request took, as cost.Told writes it.
+	costKey = "hopgate-cost"
+	// ceilingKey is that by which a client bounds the units that its request may be expected to take.
+	ceilingKey = "hopgate-max-cost"
+)
+
+func costTrailer(t *cost.Told) metadata.MD { return metadata.Pairs(costKey, t.String()) }
+
+// end ends a result, and with it the call, whose trailer tells what it took.
+func end(stream interface{ SetTrailer(metadata.MD) }, res *query.Result) {
+	took := res.Cost()
+	stream.SetTrailer(costTrailer(&took))
+	res.Close()
+}
+
+// maxCost returns the ceiling of a call; 0: none.
+func maxCost(ctx context.Context) (int64, error) {
+	switch values := metadata.ValueFromIncomingContext(ctx, ceilingKey); len(values) {
+	case 0:
+		return 0, nil
+	case 1:
+		n, err := strconv.ParseInt(values[0], 10, 64)
+		if err != nil || n < 1 {
+			return 0, wire.RequestError(ceilingKey + ": must be a whole number from 1, was " + strconv.Quote(values[0]))
+		}
+		return n, nil
+	}
+	return 0, wire.RequestError(ceilingKey + ": must be sent once")
+}
+
+// limits returns the limits of a call that runs a statement, or nil.
+func limits(ctx context.Context) (*query.Limits, error) {
+	n, err := maxCost(ctx)
+	if n == 0 || err != nil {
+		return nil, err
+	}
+	return &query.Limits{Units: n}, nil
+}
