@@ -140,7 +140,7 @@ func (e *Estimator) visits(n Node, in float64) float64 {
 // aggregate notes what an Aggregate collects, and how many rows it has.
 func (e *Estimator) aggregate(n *Aggregate, in float64) {
 	rows := in * e.skew
-	groups := 1.0
+	var groups float64
 	if len(n.Keys) > 0 {
 		groups = max(1, rows*guessGroups)
 		for _, k := range n.Keys {
@@ -365,10 +365,8 @@ func (e *Estimator) traversed(n *Traverse, in float64) float64 {
 		}
 		edges := min(set*fan, o.ofTypes(h.Types, h.Dir))
 		seen += edges
-		for _, limit := range []int{h.Limit} {
-			if limit > 0 {
-				edges = min(edges, float64(limit))
-			}
+		if h.Limit > 0 {
+			edges = min(edges, float64(h.Limit))
 		}
 		if h.Sample > 0 {
 			edges = min(edges, set*float64(h.Sample))
