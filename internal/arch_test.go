@@ -115,6 +115,7 @@ internal/query/exec
 internal/query/exec/exectest
 internal/query/tck
 internal/query/option
+internal/query/fetchplan
 internal/query/trusted
 internal/query/notice
 internal/query/schema

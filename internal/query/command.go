@@ -44,7 +44,7 @@ func (e commands) command(ctx context.Context, g shard.Graph, p *prepared, param
 func (e *Engine) forget(g shard.Graph) {
 	e.plans.forget(g)
 	e.texts.forget(g)
-	e.fetches.forget(g)
+	e.fetches.Forget(g)
 }
 
 func isKind(err error, kind graph.Kind) bool {

@@ -17,6 +17,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/explain"
 	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
+	"github.com/hopgate/hopgate/internal/query/fetchplan"
 	"github.com/hopgate/hopgate/internal/query/fresh"
 	"github.com/hopgate/hopgate/internal/query/notice"
 	"github.com/hopgate/hopgate/internal/query/plan"
@@ -109,7 +110,7 @@ func (o *Options) Validate() error {
 type Engine struct {
 	preparer
 	opt      Options
-	fetches  fetchCache
+	fetches  fetchplan.Cache
 	running  registry
 	answers  *fresh.Answers[fresh.Answer]
 	sessions sessions
@@ -140,7 +141,7 @@ func New(store shard.Store, opt Options) *Engine {
 	opt.EnsureDefaults()
 	e := &Engine{opt: opt}
 	e.preparer = preparer{store: store, plans: newPlanCache(opt.PlanCacheSize), texts: newPlanCache(opt.PlanCacheSize)}
-	e.fetches.size = opt.PlanCacheSize
+	e.fetches.Size = opt.PlanCacheSize
 	e.answers = fresh.NewAnswers[fresh.Answer](opt.ResponseCache)
 	e.Reused = &e.answers.Counts
 	e.procs = procedure.New(host{e})
@@ -670,7 +671,7 @@ func (e *preparer) prepareBy(
 		if cached.command != nil {
 			return cached, nil
 		}
-		if sameSize(g.Size(), cached.size) {
+		if fetchplan.SameSize(g.Size(), cached.size) {
 			if len(cached.hops) == 0 {
 				e.metrics.PlanHits.Add(1) // otherwise there may be a plan for the values of its parameters
 			}
@@ -704,9 +705,6 @@ func (e *preparer) prepareBy(
 	e.plans.put(key, p)
 	return p, nil
 }
-
-// sameSize reports whether a graph of a vertices and edges still has about the size b.
-func sameSize(a, b uint64) bool { return a <= 2*b+1000 && b <= 2*a+1000 }
 
 // compile optimizes and compiles a logical plan with the current statistics.
 func (e *preparer) compile(ctx context.Context, count *steps.Counter, g shard.Graph, q *plan.Query) (*exec.Prepared, uint64, error) {

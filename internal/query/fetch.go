@@ -16,6 +16,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fetch"
 	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/query/fetch/verify"
+	"github.com/hopgate/hopgate/internal/query/fetchplan"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/query/steps"
@@ -154,20 +155,24 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, need a
 		return res, err
 	}
 	defer tx.Rollback()
-	if r, err = verify.Apply(verify.Of(g.Definitions()), r, parse); err != nil {
+	r, lookups, err := verify.Apply(verify.Of(g.Definitions()), r, parse)
+	if err != nil {
 		return res, err
 	}
 	e.restrict(ctx, r, q.Graph)
 	q.trace.Enter("execute")
 	q.trace.Stream()
 	run := &fetchRun{e: e, g: g, tx: tx, q: q, need: need, waitedFor: mode != shard.Read, most: req.Units}
-	run.programs = e.fetches.of(g, tx.Counts())
+	run.programs = e.fetches.Of(g, tx.Counts())
+	if err := run.look(ctx, lookups, charge.Add); err != nil {
+		return res, err
+	}
 	if mode == shard.Read && req.Items != nil {
 		return run.items(ctx, r, req.Items)
 	}
 	if mode == shard.Read {
 		w.gate = func() error { return checked(ctx, tx) }
-		res, err = fetch.Run(ctx, r, run, run.programs.cache, w)
+		res, err = fetch.Run(ctx, r, run, run.programs.Cache, w)
 		if err != nil && !w.began {
 			if lost := checked(ctx, tx); lost != nil {
 				err = lost
@@ -177,7 +182,7 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, need a
 	}
 	// The answer must not be sent before the commit.
 	var answer bytes.Buffer
-	res, err = fetch.Run(ctx, r, run, run.programs.cache, &answer)
+	res, err = fetch.Run(ctx, r, run, run.programs.Cache, &answer)
 	if err == nil {
 		err = q.may(q.Graph, need)
 	}
@@ -276,7 +281,7 @@ type fetchRun struct {
 	tx       shard.Tx
 	q        *Running
 	need     access.Role
-	programs *fetchPrograms
+	programs *fetchplan.Programs
 	// waitedFor says that others wait for the end of the transaction.
 	waitedFor bool
 	inner     *exec.Env     // of the statement that runs the fetch, or nil
@@ -288,7 +293,7 @@ type fetchRun struct {
 // items runs a request that gives items.
 func (r *fetchRun) items(ctx context.Context, req *syntax.Request, items Items) (fetch.Result, error) {
 	items.Begin()
-	res, err := fetch.Items(ctx, req, r, r.programs.cache, func(item []byte) error {
+	res, err := fetch.Items(ctx, req, r, r.programs.Cache, func(item []byte) error {
 		if err := items.Add(item); err != nil {
 			return err
 		}
@@ -382,13 +387,16 @@ func (r *fetchRun) Run(ctx context.Context, q *plan.Query, params map[string]gra
 }
 
 func (r *fetchRun) prepare(ctx context.Context, q *plan.Query) (*exec.Prepared, error) {
-	return r.programs.prepare(ctx, q, func() (_ *exec.Prepared, err error) {
+	return r.programs.Prepare(ctx, q, func() (_ *exec.Prepared, err error) {
 		defer steps.Catch(&err)
 		r.e.metrics.PlanMisses.Add(1)
 		count := countFor(ctx)
 		optimize.Plan(q, optimize.Env{Counts: r.tx.Statistics(), Indexes: r.g.Indexes(), Features: r.g.Features(), Rules: r.tx.Features().Rules, Steps: count})
 		return r.e.compileEstimated(q, count)
-	}, &r.e.metrics.PlanHits, func() { r.e.fetches.drop(r.g, r.programs) })
+	}, &r.e.metrics.PlanHits, func() error {
+		r.e.fetches.Drop(r.g, r.programs)
+		return errStalePlan
+	})
 }
 
 // Explain returns the operators of a plan, one per line.

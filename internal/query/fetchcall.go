@@ -1,16 +1,12 @@
 package query
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"slices"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/operation"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/fetch"
@@ -36,7 +32,7 @@ func bindFetch(ctx context.Context, e *Engine, q *Running, req *FetchRequest) (c
 	switch {
 	case err != nil:
 	case o.Kind() != operation.Fetch || req.Method != "" && req.Method != o.Route:
-		err = NoFetch(o, req.Method)
+		err = trusted.NoFetch(o, req.Method)
 	case o.Write && req.ReadOnly:
 		err = graph.WriteInReadMode()
 	case o.Write:
@@ -47,21 +43,6 @@ func bindFetch(ctx context.Context, e *Engine, q *Running, req *FetchRequest) (c
 		req.Body, err = o.Body(params)
 	}
 	return ctx, need, err
-}
-
-// NoFetch is the error for a call of an operation by the route of a fetch, or by the RPC Fetch if route is "", that is of another one.
-func NoFetch(o *operation.Operation, route string) error {
-	what := string(o.Kind())
-	if o.Kind() == operation.Fetch {
-		what = "fetch by " + o.Route
-	}
-	by := "a fetch"
-	if route != "" {
-		by = "a fetch by " + route
-	}
-	err := graph.RequestError(graph.KindInvalid, "AnotherKind", "the operation %s is a %s, not %s", o.Name, what, by)
-	err.Code = "Neo.ClientError.Operation.AnotherKind"
-	return err
 }
 
 // fetchError returns an error of a fetch as the other requests have it.
@@ -138,22 +119,36 @@ func innerFetch(ctx context.Context, e *Engine, q *Running, c *exec.Call, method
 	if err != nil {
 		return v, err
 	}
-	if r, err = verify.Apply(verify.Of(c.Graph.Definitions()), r, parse); err != nil {
+	r, lookups, err := verify.Apply(verify.Of(c.Graph.Definitions()), r, parse)
+	if err != nil {
 		return v, err
 	}
 	e.restrict(ctx, r, q.on())
 	run := &fetchRun{e: e, g: c.Graph, tx: c.Tx, q: q, inner: &c.Run.Env}
-	run.programs = e.fetches.of(c.Graph, c.Tx.Counts())
-	answer := &chargedBuffer{charge: charge.Add}
-	if _, err = fetch.Run(ctx, r, run, run.programs.cache, answer); err != nil {
+	run.programs = e.fetches.Of(c.Graph, c.Tx.Counts())
+	if err := run.look(ctx, lookups, charge.Add); err != nil {
 		return v, err
 	}
-	if v, err = notation.ReadJSON(jsontext.NewDecoder(&answer.Buffer)); err != nil {
-		return v, graph.InternalError("a fetch", err)
+	return fetch.Value(ctx, r, run, run.programs.Cache, charge.Add)
+}
+
+// look looks up in the transaction what rules of requests ask for, without the access rules of fetches.
+func (r *fetchRun) look(ctx context.Context, lookups []verify.Lookup, charge func(bytes int) error) error {
+	for i := range lookups {
+		l := &lookups[i]
+		head, err := parseFetch(ctx, r.e, "head", l.Body(fetch.Key(r.g, l.Label)), charge)
+		if err != nil {
+			return err
+		}
+		count, err := fetch.Count(ctx, head, r, r.programs.Cache)
+		if err == nil {
+			err = l.Holds(count)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return graph.MapValue(slices.DeleteFunc(v.Map(), func(e graph.MapEntry) bool {
-		return e.Key == "ok" || e.Key == "code" || e.Key == "msg" || e.Key == "time"
-	})), nil
+	return nil
 }
 
 // runInner runs a plan as a part of a statement.
@@ -174,17 +169,4 @@ func (r *fetchRun) runInner(ctx context.Context, x *exec.Prepared, params map[st
 			return err
 		}
 	}
-}
-
-// chargedBuffer is a buffer whose bytes count.
-type chargedBuffer struct {
-	bytes.Buffer
-	charge func(bytes int) error
-}
-
-func (b *chargedBuffer) Write(p []byte) (int, error) {
-	if err := b.charge(2 * len(p)); err != nil { // the text and its values
-		return 0, err
-	}
-	return b.Buffer.Write(p)
 }

@@ -35,13 +35,11 @@ func (h host) CallOperation(ctx context.Context, c *exec.Call, name string, args
 			return v, stale
 		}
 		if o, err = q.callable(now, graphName, &trusted.Call{Name: name}); err != nil {
-			return v, unknown(err)
+			return v, trusted.Unknown(err)
 		}
 	}
 	if o.Write || o.Kind() != operation.Statement {
-		err := graph.RequestError(graph.KindInvalid, "NoFunction", "the operation %s is no function: a function is a statement that reads", name)
-		err.Code = "Neo.ClientError.Operation.NoFunction"
-		return v, err
+		return v, trusted.NoFunction(name)
 	}
 	params, err := trusted.Positional(o, args)
 	if err == nil {
@@ -58,58 +56,12 @@ func (h host) CallOperation(ctx context.Context, c *exec.Call, name string, args
 	if err := h.e.mayNest(q, nil, p, &exec.Inner{Text: o.Statement, Params: params}); err != nil {
 		return v, err
 	}
-	return h.e.function(ctx, c, o, p, p.bind(params))
-}
-
-// unknown makes a function that is no operation a fault of the request, which is there.
-func unknown(err error) error {
-	e := *graph.AsError(err)
-	if e.Kind == graph.KindNotFound {
-		e.Kind = graph.KindInvalid
-	}
-	return &e
-}
-
-// function runs the plan of an operation and returns its rows as a value: of a single column, or a map of several, each with its records;
-// and a list of those unless the operation gives one row at most.
-func (e *preparer) function(ctx context.Context, c *exec.Call, o *operation.Operation, p *prepared, params map[string]graph.Value) (v graph.Value, err error) {
 	env := c.Run.Env
-	env.Params, env.Statement, env.Profile, env.Partial = params, nil, false, false
+	env.Params, env.Statement, env.Profile, env.Partial = p.bind(params), nil, false, false
 	rows, err := p.exec.Run(ctx, c.Graph, c.Tx, env)
 	if err != nil {
 		return v, err
 	}
 	defer rows.Close()
-	columns := p.exec.Columns()
-	var list []graph.Value
-	for {
-		b, err := rows.Next(ctx)
-		if err != nil {
-			return v, err
-		}
-		if b == nil {
-			break
-		}
-		for i := range b.N {
-			if len(columns) == 1 {
-				list = append(list, b.Cols[0].Value(i).Clone())
-				continue
-			}
-			entries := make([]graph.MapEntry, len(columns))
-			for k, name := range columns {
-				entries[k] = graph.MapEntry{Key: name, Value: b.Cols[k].Value(i).Clone()}
-			}
-			list = append(list, graph.MapValue(entries))
-		}
-		if err := rows.HoldBytes(len(list) * len(columns) * 64); err != nil {
-			return v, err
-		}
-	}
-	switch {
-	case !o.Single:
-		return graph.ListValue(list), nil
-	case len(list) == 1:
-		return list[0], nil
-	}
-	return v, nil
+	return trusted.Result(ctx, rows, p.exec.Columns(), o.Single)
 }

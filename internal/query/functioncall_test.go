@@ -17,14 +17,14 @@ import (
 
 var fetchTime = regexp.MustCompile(`,"time":[0-9]+`)
 
-// TestFunctions calls operations as the remote functions of fetches. The command run runs a statement, put adds operations, and the others are
+// TestFunctions calls operations as the remote functions of fetches. The command run runs a statement, operations adds operations, and the others are
 // methods of fetches; by is the role of their caller.
 func TestFunctions(t *testing.T) {
 	e := New(stores["local"](t), Options{})
 	datadriven.RunTest(t, "testdata/functions", func(t *testing.T, d *datadriven.TestData) string {
 		req := Request{Statement: d.Input}
 		switch d.Cmd {
-		case "put":
+		case "operations":
 			req = Request{Statement: "CALL db.operations.put($text) YIELD name RETURN name", Params: map[string]graph.Value{"text": graph.StringValue(d.Input)}}
 			fallthrough
 		case "run":

@@ -61,7 +61,7 @@ func (e *Engine) Held() (bytes, limit int64) {
 }
 
 // Plans returns the number of cached plans.
-func (e *Engine) Plans() int { return e.plans.len() + e.fetches.len() }
+func (e *Engine) Plans() int { return e.plans.len() + e.fetches.Len() }
 
 // ActiveQueries returns the number of running statements.
 func (e *Engine) ActiveQueries() int {

@@ -91,10 +91,7 @@ func putOperation(ctx context.Context, e *Engine, o *operation.Operation, params
 	}
 	if o.Kind() == operation.Fetch {
 		if o.Write {
-			err := graph.RequestError(graph.KindInvalid, "NoStatement",
-				"the operation %s is a fetch that writes, which no statement can call: call it by POST /v1/op/%s, POST /%s?operation=%s or the RPC Fetch", o.Name, o.Name, o.Route, o.Name)
-			err.Code = "Neo.ClientError.Operation.NoStatement"
-			return err
+			return trusted.NoStatement(o)
 		}
 		req.Statement = "CALL db.fetch.run($method, $body) YIELD value RETURN value"
 		req.Params = map[string]graph.Value{"method": graph.StringValue(o.Route), "body": graph.StringValue(string(body))}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,10 +14,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/cypher/parse"
 	"github.com/hopgate/hopgate/internal/query/exec"
-	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/query/steps"
-	"github.com/hopgate/hopgate/internal/shard"
 )
 
 // join writes a text for each number below n.
@@ -259,40 +256,4 @@ func TestAnswersOfLargePatterns(t *testing.T) {
 			require.Equal(t, c.rows, ask(c.text))
 		}
 	})
-}
-
-// A request that waits for another one to compile the same plan of a fetch stops waiting when it ends. If the other one ends first,
-// its half-made plan is dropped.
-func TestWaitForFetchPlan(t *testing.T) {
-	var c fetchCache
-	c.size = 8
-	var g shard.Graph
-	programs := c.of(g, &graph.Counts{})
-	q := &plan.Query{}
-	var hits atomic.Uint64
-	drop := func() { c.drop(g, programs) }
-
-	first, endFirst := context.WithCancel(context.Background())
-	defer endFirst()
-	started, failed := make(chan struct{}), make(chan error, 1)
-	go func() {
-		_, err := programs.prepare(first, q, func() (*exec.Prepared, error) {
-			close(started)
-			<-first.Done()
-			return nil, first.Err()
-		}, &hits, drop)
-		failed <- err
-	}()
-	<-started
-	second, endSecond := context.WithCancel(context.Background())
-	endSecond()
-	_, err := programs.prepare(second, q, nil, &hits, drop)
-	require.Equal(t, graph.KindDeadline, graph.AsError(err).Kind)
-	require.Same(t, programs, c.of(g, &graph.Counts{}))
-
-	endFirst()
-	require.ErrorIs(t, <-failed, context.Canceled)
-	_, err = programs.prepare(context.Background(), q, nil, &hits, drop)
-	require.True(t, shard.Retriable(err))
-	require.NotSame(t, programs, c.of(g, &graph.Counts{}))
 }

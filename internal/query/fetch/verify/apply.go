@@ -10,48 +10,109 @@ import (
 	"github.com/hopgate/hopgate/internal/query/steps"
 )
 
-// Apply checks a request by the rules of its graph, and returns it as its rule changes it, by way of parse. Without rules, and for get and
-// head, it checks nothing; with some, a request that no rule is about is refused.
-func Apply(all []*Rule, r *syntax.Request, parse func(body []byte) (*syntax.Request, error)) (*syntax.Request, error) {
+// Apply checks a request by the rules of its graph, and returns it as its rule changes it, by way of parse, with what is to be looked up in the
+// graph. Without rules, and for get and head, it checks nothing; with some, a request that no rule is about is refused.
+func Apply(all []*Rule, r *syntax.Request, parse func(body []byte) (*syntax.Request, error)) (*syntax.Request, []Lookup, error) {
 	if len(all) == 0 || !slices.Contains(methods, r.Method) {
-		return r, nil
+		return r, nil, nil
 	}
-	text, err := apply(all, r)
+	text, lookups, err := apply(all, r)
 	if text == nil || err != nil {
-		return r, err
+		return r, lookups, err
 	}
-	return parse(text)
+	r, err = parse(text)
+	return r, lookups, err
 }
 
-// apply returns the text of a request as its rule changes it, or nil for no change.
-func apply(all []*Rule, r *syntax.Request) (text []byte, err error) {
+// Lookup is a value that a row of a label must have (EXIST), or no other row may have (UNIQUE).
+type Lookup struct {
+	Label  string
+	Unique bool
+	m      member
+	object []member // that holds it, as it becomes
+}
+
+// Body returns the fetch that counts the rows with the value but those that the object names by the key of the label.
+func (l *Lookup) Body(key string) []byte {
+	text := append(notation.AppendJSONString([]byte{'{'}, l.Label), ":{"...)
+	text = append(append(notation.AppendJSONString(text, l.m.key), ':'), l.m.raw...)
+	for _, m := range l.object {
+		not := map[string]string{key: key + "!", key + "{}": key + "!{}"}[m.key]
+		if l.Unique && not != "" && l.m.key != key && m.n.Kind != syntax.JSONNull {
+			text = append(append(notation.AppendJSONString(append(text, ','), not), ':'), m.raw...)
+		}
+	}
+	return append(text, "}}"...)
+}
+
+// Holds returns an error unless the number of rows that Body counts is right.
+func (l *Lookup) Holds(count int64) error {
+	switch {
+	case l.Unique && count > 0:
+		return syntax.Fail(syntax.CodeConflict, l.m.n, "another %s has the value %s", l.Label, l.m.raw)
+	case !l.Unique && count == 0:
+		return syntax.Fail(syntax.CodeConflict, l.m.n, "no %s has the value %s", l.Label, l.m.raw)
+	}
+	return nil
+}
+
+// look adds the look-ups of an object.
+func (a *applied) look(s *structure, all []member, at func(key string) *member) error {
+	for i, key := range slices.Concat(s.exist, s.unique) {
+		m := at(key)
+		if m == nil {
+			continue
+		}
+		if m.n.Kind == syntax.JSONObject || m.n.Kind == syntax.JSONList {
+			return syntax.Fail(syntax.CodeType, m.n, "must be one value, was %s", m.n.What())
+		}
+		l := Lookup{Label: s.label, Unique: i >= len(s.exist), m: *m, object: all}
+		if l.Unique {
+			mark := s.label + "\x00" + key + "\x00" + string(m.raw)
+			if a.unique[mark] {
+				return syntax.Fail(syntax.CodeConflict, m.n, "another %s of the request has the value %s", s.label, m.raw)
+			}
+			if a.unique == nil {
+				a.unique = map[string]bool{}
+			}
+			a.unique[mark] = true
+		}
+		a.lookups = append(a.lookups, l)
+	}
+	return nil
+}
+
+// apply returns the text of a request as its rule changes it, or nil for no change, and its look-ups.
+func apply(all []*Rule, r *syntax.Request) (text []byte, lookups []Lookup, err error) {
 	defer steps.Catch(&err)
 	root, version := r.Doc.Root, int64(0)
 	tag := root.Get("tag")
 	if tag == nil || tag.Kind != syntax.JSONString {
-		return nil, syntax.Illegal(root, `the graph has rules of requests, so %s needs the "tag" of one`, r.Method)
+		return nil, nil, syntax.Illegal(root, `the graph has rules of requests, so %s needs the "tag" of one`, r.Method)
 	}
 	if v := root.Get("version"); v != nil {
 		if v.Scalar.Kind() != graph.Int || v.Scalar.Int() < 0 {
-			return nil, syntax.Illegal(v, "must be a whole number, 0 or greater, was %s", v.What())
+			return nil, nil, syntax.Illegal(v, "must be a whole number, 0 or greater, was %s", v.What())
 		}
 		version = v.Scalar.Int()
 	}
 	rule := find(all, r.Method, tag.Str(), version)
 	if rule == nil {
-		return nil, syntax.Unsupported(tag, "no rule permits %s with this tag, from version %d on", r.Method, version)
+		return nil, nil, syntax.Unsupported(tag, "no rule permits %s with this tag, from version %d on", r.Method, version)
 	}
 	a := applied{steps: r.Steps}
 	if text, err = a.object(rule.root, root); !a.changed {
 		text = nil
 	}
-	return text, err
+	return text, a.lookups, err
 }
 
 // applied is the state of a rule's application to a request.
 type applied struct {
 	steps   *steps.Counter
 	changed bool
+	lookups []Lookup
+	unique  map[string]bool // what UNIQUE has seen in the request
 }
 
 // member is a member of an object as it becomes.
@@ -124,7 +185,7 @@ func (a *applied) object(s *structure, n *syntax.Node) ([]byte, error) {
 	put(s.insert, false, true)
 	put(s.update, true, true)
 	put(s.replace, true, false)
-	return textOfAll(all), nil
+	return textOfAll(all), a.look(s, all, at)
 }
 
 // textOfAll is the text of an object.

@@ -95,6 +95,6 @@ func (r *Rule) complete() error {
 		}
 		root = doc.Root
 	}
-	r.root, err = structureOf(root)
+	r.root, err = structureOf(root, "")
 	return err
 }

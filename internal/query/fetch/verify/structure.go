@@ -15,6 +15,8 @@ type structure struct {
 	checks                  []check
 	insert, update, replace []*syntax.Node
 	objects                 []object
+	label                   string   // of the table, "" for the root and other objects
+	exist, unique           []string // keys whose values a row of the label must, or no other row may, have
 }
 
 // object is the structure of a member that is an object, or a list of objects.
@@ -31,13 +33,12 @@ type typed struct {
 
 // unsupported are words of APIJSON's structures that are refused, and what stands for them.
 var unsupported = map[string]string{
-	"EXIST": "look the vertex up by a trusted operation", "UNIQUE": "create a constraint", "IF": "there are no scripts",
-	"ALLOW_PARTIAL_UPDATE_FAIL": "a request changes all or nothing", "IS_ID_CONDITION_MUST": "put and delete need the key always",
+	"IF": "there are no scripts", "ALLOW_PARTIAL_UPDATE_FAIL": "a request changes all or nothing",
 }
 
 // structureOf reads the structure of an object.
-func structureOf(n *syntax.Node) (s *structure, err error) {
-	s = &structure{refuse: map[string]bool{}, keep: map[string]bool{}}
+func structureOf(n *syntax.Node, label string) (s *structure, err error) {
+	s = &structure{refuse: map[string]bool{}, keep: map[string]bool{}, label: label}
 	for _, m := range n.Members {
 		switch m.Key {
 		case "MUST":
@@ -60,6 +61,14 @@ func structureOf(n *syntax.Node) (s *structure, err error) {
 			var more []*syntax.Node
 			more, err = members(m)
 			s.update = append(s.update, more...)
+		case "EXIST":
+			s.exist, err = s.lookups(m)
+		case "UNIQUE":
+			s.unique, err = s.lookups(m)
+		case "IS_ID_CONDITION_MUST":
+			if m.Kind != syntax.JSONBool || !m.Scalar.Bool() {
+				err = syntax.Illegal(m, "must be true, as it is for each put and delete, was %s", m.What())
+			}
 		default:
 			err = s.member(m)
 		}
@@ -86,9 +95,21 @@ func (s *structure) member(m *syntax.Node) error {
 		s.update = append(s.update, m)
 		return nil
 	}
-	inner, err := structureOf(of)
+	label := ""
+	if name := strings.TrimSuffix(m.Key, "[]"); syntax.IsTableKey(name) {
+		label, _ = syntax.SplitAlias(name)
+	}
+	inner, err := structureOf(of, label)
 	s.objects = append(s.objects, object{m.Key, inner})
 	return err
+}
+
+// lookups reads the keys of EXIST or UNIQUE.
+func (s *structure) lookups(n *syntax.Node) ([]string, error) {
+	if s.label == "" {
+		return nil, syntax.Illegal(n, "belongs to the object of a table")
+	}
+	return names(n)
 }
 
 // names reads names that commas separate.

@@ -1,0 +1,2 @@
+// Package fetchplan keeps the programs of JSON-array fetches and their compiled plans by graph.
+package fetchplan
