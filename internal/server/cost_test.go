@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"io"
+	"maps"
 	"net/http"
 	"regexp"
 	"strings"
@@ -116,9 +117,7 @@ func TestCeilings(t *testing.T) {
 	} {
 		req, err := http.NewRequest(http.MethodPost, "http://"+r.addrs.HTTP+c.path, strings.NewReader(c.body))
 		require.NoError(t, err)
-		for name, values := range c.header {
-			req.Header[name] = values
-		}
+		maps.Copy(req.Header, c.header)
 		req.Header.Set("Content-Type", "application/json")
 		res, err := http.DefaultClient.Do(req)
 		require.NoError(t, err)
