@@ -103,6 +103,11 @@ func (c *checker) single(q *ast.SingleQuery, in *scope, b block) *scope {
 			}
 			if cl.Form == ast.WithLet {
 				c.noAggregates(cl.Projection)
+				for _, item := range cl.Projection.Items {
+					if _, ok := s.vars.Get(item.Name()); ok {
+						fail(variableAlreadyBound, item, "variable `%s` is already defined", item.Name())
+					}
+				}
 			}
 			s = c.project(cl.Projection, s, true, false, cl.Where)
 		case *ast.Return:
