@@ -321,7 +321,7 @@ func (e *Engine) startOnce(res *Result) error {
 	params := p.bind(req.Params)
 	switch {
 	case p.prefix == "EXPLAIN":
-		res.explain(params)
+		err = res.explain(params)
 	case p.command != nil:
 		q.trace.Enter("execute")
 		err = commands{e}.command(ctx, g, p, params, res)

@@ -12,11 +12,11 @@ import (
 )
 
 // explain turns the result into that of an EXPLAIN: the columns of the statement, its plan, and no rows.
-func (r *Result) explain(params map[string]graph.Value) {
+func (r *Result) explain(params map[string]graph.Value) (err error) {
 	if c := r.p.command; c != nil {
 		r.Columns = []string{}
 		r.plan = &explain.Node{Operator: cypher.Operator(c), Args: cypher.HeadOf(c).Text, Estimate: -1}
-		return
+		return nil
 	}
 	if cols := r.p.exec.Columns(); cols != nil {
 		r.Columns = cols
@@ -39,4 +39,12 @@ func (r *Result) explain(params map[string]graph.Value) {
 	if roles := restricted.Roles(r.g); roles != nil {
 		r.plan.Args = strings.TrimSpace(r.plan.Args + " (rules of " + strings.Join(roles, ", ") + ")")
 	}
+	if r.txn != nil {
+		if done := r.txn.Counters(); done.ContainsUpdates() {
+			r.plan.Quote = &explain.Quote{Reason: "the transaction has changed the graph"}
+			return nil
+		}
+	}
+	r.plan.Quote, err = explain.Bound(r.ctx, r.g, r.p.exec.Query, params, countFor(r.ctx))
+	return err
 }

@@ -244,7 +244,9 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 	t.ran = true
 	switch {
 	case p.prefix == "EXPLAIN":
-		res.explain(req.Params)
+		if err := res.explain(req.Params); err != nil {
+			return nil, err
+		}
 		res.leave(nil)
 		return res, nil
 	case p.command != nil:

@@ -15,6 +15,8 @@ type Node struct {
 	// Estimate is the planner's estimate of rows; negative if there is none.
 	Estimate float64
 	Children []*Node
+	// Quote is that of the whole plan, in the root of EXPLAIN's; nil: there is none.
+	Quote *Quote
 	// Profiled says that the following fields are set: the operator's work without its inputs.
 	Profiled      bool
 	Rows, Batches int64
