@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -18,17 +19,26 @@ import (
 
 func newExplain(a *app) *cobra.Command {
 	var q queryFlags
+	var quote bool
 	cmd := &cobra.Command{
 		Use: "explain STATEMENT", Short: "Show the plan of a statement; - reads it from standard input", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := a.plan(cmd, &q, "EXPLAIN ", args[0])
-			if err == nil {
-				printPlan(cmd.OutOrStdout(), p)
+			s, err := a.plan(cmd, &q, "EXPLAIN ", args[0])
+			if err != nil {
+				return err
 			}
-			return err
+			printPlan(cmd.OutOrStdout(), s.GetPlan())
+			switch b := s.GetQuote(); {
+			case quote && b != nil && b.Visits != nil:
+				fmt.Fprintln(cmd.OutOrStdout(), "at most", b.GetVisits(), "visits")
+			case quote:
+				fmt.Fprintln(cmd.OutOrStdout(), "no bound:", cmp.Or(b.GetReason(), "the server quotes none"))
+			}
+			return nil
 		},
 	}
 	q.add(cmd)
+	cmd.Flags().BoolVar(&quote, "quote", false, "tell the most visits that a run takes, or why they have no bound")
 	return cmd
 }
 
@@ -39,10 +49,11 @@ func newProfile(a *app) *cobra.Command {
 		Use: "profile STATEMENT", Short: "Run a statement and show its plan with rows, time, requests, bytes and memory; --sunburst draws it",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := a.plan(cmd, &q, "PROFILE ", args[0])
+			s, err := a.plan(cmd, &q, "PROFILE ", args[0])
 			if err != nil {
 				return err
 			}
+			p := s.GetPlan()
 			printPlan(cmd.OutOrStdout(), p)
 			if sunburst == "" {
 				return nil
@@ -63,8 +74,8 @@ func newProfile(a *app) *cobra.Command {
 	return cmd
 }
 
-// plan runs a statement with a prefix and returns only the plan.
-func (a *app) plan(cmd *cobra.Command, q *queryFlags, prefix, text string) (*pb.PlanNode, error) {
+// plan runs a statement with a prefix and returns the summary, which has a plan.
+func (a *app) plan(cmd *cobra.Command, q *queryFlags, prefix, text string) (*pb.QuerySummary, error) {
 	p, err := newPrinter("ndjson", io.Discard)
 	if err != nil {
 		return nil, err
@@ -81,7 +92,7 @@ func (a *app) plan(cmd *cobra.Command, q *queryFlags, prefix, text string) (*pb.
 	if summary.GetPlan() == nil {
 		return nil, cli.Usagef("a command has no plan")
 	}
-	return summary.GetPlan(), nil
+	return summary, nil
 }
 
 // planTime returns the time of an operator including its inputs.

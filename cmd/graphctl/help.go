@@ -14,7 +14,7 @@ var examples = map[string][]string{
 	"bench":            {"graphctl bench hops --clients 8 --seconds 10"},
 	"check":            {"graphctl check --graph shop", "graphctl check --repair"},
 	"debuginfo":        {"graphctl debuginfo -O hopgate.tar.gz"},
-	"explain":          {"graphctl explain 'MATCH (p:Person {id: $id})-[:KNOWS]->(q) RETURN q' -p id=42"},
+	"explain":          {"graphctl explain 'MATCH (p:Person {id: $id})-[:KNOWS]->(q) RETURN q' -p id=42 --quote"},
 	"export":           {"graphctl export shop-2026 --graph shop --format parquet", "graphctl export shop-2026 --format cypher"},
 	"fetch":            {`graphctl fetch '{"Person[]": {"Person": {"id<": 10}}}'`, "graphctl fetch -f request.json"},
 	"generate":         {"graphctl generate social --persons 1000 -d social"},

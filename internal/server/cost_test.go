@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/access"
@@ -148,4 +149,37 @@ func TestCeilingOfCallers(t *testing.T) {
 	require.ErrorContains(t, err, `its limit cost of the graph "default" (graph-limits)`)
 	_, err = r.query(context.Background(), &pb.QueryRequest{Statement: "UNWIND [1, 2] AS i CREATE (:P {k: i})"})
 	require.NoError(t, err)
+}
+
+// EXPLAIN tells the most visits of a run, or why they have no bound, over HTTP and gRPC.
+func TestQuoteIsTold(t *testing.T) {
+	r := serve(t)
+	_, err := r.query(context.Background(), &pb.QueryRequest{Statement: "UNWIND range(1, 20) AS i CREATE (:P {k: i})"})
+	require.NoError(t, err)
+	const endless = "VarLengthExpand: the length has no upper bound"
+	for _, c := range []struct {
+		statement, json string
+		quote           *pb.Quote
+	}{
+		{"EXPLAIN MATCH (p:P) RETURN p.k", `]},"quote":{"visits":20}}`, &pb.Quote{Visits: new(uint64(20))}},
+		{"EXPLAIN MATCH (p:P)-[*]->(q) RETURN q", `]},"quote":{"reason":"` + endless + `"}}`, &pb.Quote{Reason: endless}},
+		{"EXPLAIN CREATE INDEX FOR (p:P) ON (p.k)", `]}}`, nil},
+		{"PROFILE MATCH (p:P) RETURN count(*) AS n", `]}}`, nil},
+	} {
+		res, err := http.Post("http://"+r.addrs.HTTP+"/v1/query", "application/json", strings.NewReader(`{"statement": "`+c.statement+`"}`))
+		require.NoError(t, err)
+		body, err := io.ReadAll(res.Body)
+		require.NoError(t, err)
+		require.NoError(t, res.Body.Close())
+		require.True(t, strings.HasSuffix(strings.TrimSpace(string(body)), c.json), "%s", body)
+
+		stream, err := pb.NewGraphServiceClient(r.conn).Query(context.Background(), &pb.QueryRequest{Statement: c.statement})
+		require.NoError(t, err)
+		var quote *pb.Quote
+		for part, err := stream.Recv(); err != io.EOF; part, err = stream.Recv() { //nolint:errorlint // gRPC returns it as it is.
+			require.NoError(t, err)
+			quote = part.GetSummary().GetQuote()
+		}
+		require.True(t, proto.Equal(c.quote, quote), "%v", quote)
+	}
 }

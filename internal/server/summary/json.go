@@ -44,6 +44,7 @@ func AppendJSON(dst []byte, s query.Summary) []byte {
 		dst = append(dst, "null"...)
 	} else {
 		dst = AppendPlan(dst, s.Plan)
+		dst = appendQuote(dst, s.Plan.Quote)
 	}
 	dst = appendNotifications(dst, s.Notifications)
 	if s.Truncated {
@@ -108,6 +109,19 @@ func appendNotifications(dst []byte, list []plan.Notification) []byte {
 		dst = append(dst, ']')
 	}
 	return dst
+}
+
+// appendQuote appends the quote of an EXPLAIN, if there is one.
+func appendQuote(dst []byte, q *explain.Quote) []byte {
+	switch {
+	case q == nil:
+		return dst
+	case q.Reason != "":
+		dst = notation.AppendJSONString(append(dst, `,"quote":{"reason":`...), q.Reason)
+	default:
+		dst = strconv.AppendInt(append(dst, `,"quote":{"visits":`...), q.Visits, 10)
+	}
+	return append(dst, '}')
 }
 
 // AppendPlan appends a plan.

@@ -20,6 +20,11 @@ func Proto(s query.Summary) *pb.QuerySummary {
 		Plan: PlanProto(s.Plan), Truncated: s.Truncated, Notifications: NotificationsProto(s.Notifications),
 		Cost: CostProto(&s.Cost),
 	}
+	if s.Plan != nil && s.Plan.Quote != nil {
+		if out.Quote = (&pb.Quote{Reason: s.Plan.Quote.Reason}); s.Plan.Quote.Reason == "" {
+			out.Quote.Visits = new(uint64(s.Plan.Quote.Visits))
+		}
+	}
 	if s.Truncated {
 		out.TruncatedReason = "max_rows"
 	}

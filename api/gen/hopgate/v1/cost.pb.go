@@ -113,6 +113,61 @@ func (x *Cost) GetEstimate() float64 {
 	return 0
 }
 
+// Quote is an upper bound of what a statement takes.
+type Quote struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Unset: there is no bound.
+	Visits *uint64 `protobuf:"varint,1,opt,name=visits,proto3,oneof" json:"visits,omitempty"`
+	// Why there is none: an operator and what it lacks.
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Quote) Reset() {
+	*x = Quote{}
+	mi := &file_hopgate_v1_cost_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Quote) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Quote) ProtoMessage() {}
+
+func (x *Quote) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_cost_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Quote.ProtoReflect.Descriptor instead.
+func (*Quote) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_cost_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Quote) GetVisits() uint64 {
+	if x != nil && x.Visits != nil {
+		return *x.Visits
+	}
+	return 0
+}
+
+func (x *Quote) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 var File_hopgate_v1_cost_proto protoreflect.FileDescriptor
 
 const file_hopgate_v1_cost_proto_rawDesc = "" +
@@ -126,7 +181,11 @@ const file_hopgate_v1_cost_proto_rawDesc = "" +
 	"\x03cpu\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03cpu\x12/\n" +
 	"\x05queue\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x05queue\x12\x1f\n" +
 	"\bestimate\x18\x06 \x01(\x01H\x00R\bestimate\x88\x01\x01B\v\n" +
-	"\t_estimateB9Z7github.com/hopgate/hopgate/api/gen/hopgate/v1;hopgatev1b\x06proto3"
+	"\t_estimate\"G\n" +
+	"\x05Quote\x12\x1b\n" +
+	"\x06visits\x18\x01 \x01(\x04H\x00R\x06visits\x88\x01\x01\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reasonB\t\n" +
+	"\a_visitsB9Z7github.com/hopgate/hopgate/api/gen/hopgate/v1;hopgatev1b\x06proto3"
 
 var (
 	file_hopgate_v1_cost_proto_rawDescOnce sync.Once
@@ -140,14 +199,15 @@ func file_hopgate_v1_cost_proto_rawDescGZIP() []byte {
 	return file_hopgate_v1_cost_proto_rawDescData
 }
 
-var file_hopgate_v1_cost_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
+var file_hopgate_v1_cost_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_hopgate_v1_cost_proto_goTypes = []any{
 	(*Cost)(nil),                // 0: hopgate.v1.Cost
-	(*durationpb.Duration)(nil), // 1: google.protobuf.Duration
+	(*Quote)(nil),               // 1: hopgate.v1.Quote
+	(*durationpb.Duration)(nil), // 2: google.protobuf.Duration
 }
 var file_hopgate_v1_cost_proto_depIdxs = []int32{
-	1, // 0: hopgate.v1.Cost.cpu:type_name -> google.protobuf.Duration
-	1, // 1: hopgate.v1.Cost.queue:type_name -> google.protobuf.Duration
+	2, // 0: hopgate.v1.Cost.cpu:type_name -> google.protobuf.Duration
+	2, // 1: hopgate.v1.Cost.queue:type_name -> google.protobuf.Duration
 	2, // [2:2] is the sub-list for method output_type
 	2, // [2:2] is the sub-list for method input_type
 	2, // [2:2] is the sub-list for extension type_name
@@ -161,13 +221,14 @@ func file_hopgate_v1_cost_proto_init() {
 		return
 	}
 	file_hopgate_v1_cost_proto_msgTypes[0].OneofWrappers = []any{}
+	file_hopgate_v1_cost_proto_msgTypes[1].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_v1_cost_proto_rawDesc), len(file_hopgate_v1_cost_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   1,
+			NumMessages:   2,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -471,8 +471,10 @@ type QuerySummary struct {
 	Notifications []*Notification `protobuf:"bytes,5,rep,name=notifications,proto3" json:"notifications,omitempty"`
 	// What the statement does, also if it is only explained: r (reads), w (writes and returns no columns), rw (writes) or
 	// s (a command).
-	Type          string `protobuf:"bytes,6,opt,name=type,proto3" json:"type,omitempty"`
-	Cost          *Cost  `protobuf:"bytes,7,opt,name=cost,proto3" json:"cost,omitempty"`
+	Type string `protobuf:"bytes,6,opt,name=type,proto3" json:"type,omitempty"`
+	Cost *Cost  `protobuf:"bytes,7,opt,name=cost,proto3" json:"cost,omitempty"`
+	// What the statement would take at most; set for EXPLAIN.
+	Quote         *Quote `protobuf:"bytes,8,opt,name=quote,proto3" json:"quote,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -552,6 +554,13 @@ func (x *QuerySummary) GetType() string {
 func (x *QuerySummary) GetCost() *Cost {
 	if x != nil {
 		return x.Cost
+	}
+	return nil
+}
+
+func (x *QuerySummary) GetQuote() *Quote {
+	if x != nil {
+		return x.Quote
 	}
 	return nil
 }
@@ -1670,7 +1679,7 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\asummary\x18\x03 \x01(\v2\x18.hopgate.v1.QuerySummaryH\x00R\asummaryB\x06\n" +
 	"\x04part\"%\n" +
 	"\vQueryHeader\x12\x16\n" +
-	"\x06fields\x18\x01 \x03(\tR\x06fields\"\xad\x02\n" +
+	"\x06fields\x18\x01 \x03(\tR\x06fields\"\xd6\x02\n" +
 	"\fQuerySummary\x120\n" +
 	"\bcounters\x18\x01 \x01(\v2\x14.hopgate.v1.CountersR\bcounters\x12(\n" +
 	"\x04plan\x18\x02 \x01(\v2\x14.hopgate.v1.PlanNodeR\x04plan\x12\x1c\n" +
@@ -1678,7 +1687,8 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\x10truncated_reason\x18\x04 \x01(\tR\x0ftruncatedReason\x12>\n" +
 	"\rnotifications\x18\x05 \x03(\v2\x18.hopgate.v1.NotificationR\rnotifications\x12\x12\n" +
 	"\x04type\x18\x06 \x01(\tR\x04type\x12$\n" +
-	"\x04cost\x18\a \x01(\v2\x10.hopgate.v1.CostR\x04cost\"\x86\x04\n" +
+	"\x04cost\x18\a \x01(\v2\x10.hopgate.v1.CostR\x04cost\x12'\n" +
+	"\x05quote\x18\b \x01(\v2\x11.hopgate.v1.QuoteR\x05quote\"\x86\x04\n" +
 	"\bCounters\x12)\n" +
 	"\x10contains_updates\x18\x01 \x01(\bR\x0fcontainsUpdates\x12#\n" +
 	"\rnodes_created\x18\x02 \x01(\x04R\fnodesCreated\x12#\n" +
@@ -1838,17 +1848,18 @@ var file_hopgate_v1_graph_proto_goTypes = []any{
 	(*RowBatch)(nil),            // 24: hopgate.v1.RowBatch
 	(*Notification)(nil),        // 25: hopgate.v1.Notification
 	(*Cost)(nil),                // 26: hopgate.v1.Cost
-	(*Value)(nil),               // 27: hopgate.v1.Value
-	(*TraverseRequest)(nil),     // 28: hopgate.v1.TraverseRequest
-	(*ShortestPathRequest)(nil), // 29: hopgate.v1.ShortestPathRequest
-	(*SubgraphRequest)(nil),     // 30: hopgate.v1.SubgraphRequest
-	(*GetVerticesRequest)(nil),  // 31: hopgate.v1.GetVerticesRequest
-	(*GetEdgesRequest)(nil),     // 32: hopgate.v1.GetEdgesRequest
-	(*TraverseResponse)(nil),    // 33: hopgate.v1.TraverseResponse
-	(*PathResponse)(nil),        // 34: hopgate.v1.PathResponse
-	(*SubgraphLayer)(nil),       // 35: hopgate.v1.SubgraphLayer
-	(*VertexBatch)(nil),         // 36: hopgate.v1.VertexBatch
-	(*EdgeBatch)(nil),           // 37: hopgate.v1.EdgeBatch
+	(*Quote)(nil),               // 27: hopgate.v1.Quote
+	(*Value)(nil),               // 28: hopgate.v1.Value
+	(*TraverseRequest)(nil),     // 29: hopgate.v1.TraverseRequest
+	(*ShortestPathRequest)(nil), // 30: hopgate.v1.ShortestPathRequest
+	(*SubgraphRequest)(nil),     // 31: hopgate.v1.SubgraphRequest
+	(*GetVerticesRequest)(nil),  // 32: hopgate.v1.GetVerticesRequest
+	(*GetEdgesRequest)(nil),     // 33: hopgate.v1.GetEdgesRequest
+	(*TraverseResponse)(nil),    // 34: hopgate.v1.TraverseResponse
+	(*PathResponse)(nil),        // 35: hopgate.v1.PathResponse
+	(*SubgraphLayer)(nil),       // 36: hopgate.v1.SubgraphLayer
+	(*VertexBatch)(nil),         // 37: hopgate.v1.VertexBatch
+	(*EdgeBatch)(nil),           // 38: hopgate.v1.EdgeBatch
 }
 var file_hopgate_v1_graph_proto_depIdxs = []int32{
 	20, // 0: hopgate.v1.QueryRequest.parameters:type_name -> hopgate.v1.QueryRequest.ParametersEntry
@@ -1862,52 +1873,53 @@ var file_hopgate_v1_graph_proto_depIdxs = []int32{
 	8,  // 8: hopgate.v1.QuerySummary.plan:type_name -> hopgate.v1.PlanNode
 	25, // 9: hopgate.v1.QuerySummary.notifications:type_name -> hopgate.v1.Notification
 	26, // 10: hopgate.v1.QuerySummary.cost:type_name -> hopgate.v1.Cost
-	8,  // 11: hopgate.v1.PlanNode.children:type_name -> hopgate.v1.PlanNode
-	23, // 12: hopgate.v1.PlanNode.time:type_name -> google.protobuf.Duration
-	23, // 13: hopgate.v1.FetchRequest.timeout:type_name -> google.protobuf.Duration
-	23, // 14: hopgate.v1.FetchRequest.max_staleness:type_name -> google.protobuf.Duration
-	21, // 15: hopgate.v1.FetchRequest.parameters:type_name -> hopgate.v1.FetchRequest.ParametersEntry
-	26, // 16: hopgate.v1.FetchResponse.cost:type_name -> hopgate.v1.Cost
-	12, // 17: hopgate.v1.TransactRequest.begin:type_name -> hopgate.v1.TransactBegin
-	13, // 18: hopgate.v1.TransactRequest.run:type_name -> hopgate.v1.TransactRun
-	14, // 19: hopgate.v1.TransactRequest.commit:type_name -> hopgate.v1.TransactCommit
-	15, // 20: hopgate.v1.TransactRequest.rollback:type_name -> hopgate.v1.TransactRollback
-	0,  // 21: hopgate.v1.TransactBegin.access_mode:type_name -> hopgate.v1.AccessMode
-	23, // 22: hopgate.v1.TransactBegin.timeout:type_name -> google.protobuf.Duration
-	23, // 23: hopgate.v1.TransactBegin.max_staleness:type_name -> google.protobuf.Duration
-	22, // 24: hopgate.v1.TransactRun.parameters:type_name -> hopgate.v1.TransactRun.ParametersEntry
-	23, // 25: hopgate.v1.TransactRun.timeout:type_name -> google.protobuf.Duration
-	17, // 26: hopgate.v1.TransactResponse.begun:type_name -> hopgate.v1.TransactBegun
-	4,  // 27: hopgate.v1.TransactResponse.result:type_name -> hopgate.v1.QueryResponse
-	18, // 28: hopgate.v1.TransactResponse.committed:type_name -> hopgate.v1.TransactCommitted
-	19, // 29: hopgate.v1.TransactResponse.rolled_back:type_name -> hopgate.v1.TransactRolledBack
-	7,  // 30: hopgate.v1.TransactCommitted.counters:type_name -> hopgate.v1.Counters
-	27, // 31: hopgate.v1.QueryRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
-	27, // 32: hopgate.v1.FetchRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
-	27, // 33: hopgate.v1.TransactRun.ParametersEntry.value:type_name -> hopgate.v1.Value
-	3,  // 34: hopgate.v1.GraphService.Query:input_type -> hopgate.v1.QueryRequest
-	9,  // 35: hopgate.v1.GraphService.Fetch:input_type -> hopgate.v1.FetchRequest
-	28, // 36: hopgate.v1.GraphService.Traverse:input_type -> hopgate.v1.TraverseRequest
-	29, // 37: hopgate.v1.GraphService.ShortestPath:input_type -> hopgate.v1.ShortestPathRequest
-	30, // 38: hopgate.v1.GraphService.Subgraph:input_type -> hopgate.v1.SubgraphRequest
-	31, // 39: hopgate.v1.GraphService.GetVertices:input_type -> hopgate.v1.GetVerticesRequest
-	32, // 40: hopgate.v1.GraphService.GetEdges:input_type -> hopgate.v1.GetEdgesRequest
-	11, // 41: hopgate.v1.GraphService.Transact:input_type -> hopgate.v1.TransactRequest
-	1,  // 42: hopgate.v1.GraphService.Agent:input_type -> hopgate.v1.AgentRequest
-	4,  // 43: hopgate.v1.GraphService.Query:output_type -> hopgate.v1.QueryResponse
-	10, // 44: hopgate.v1.GraphService.Fetch:output_type -> hopgate.v1.FetchResponse
-	33, // 45: hopgate.v1.GraphService.Traverse:output_type -> hopgate.v1.TraverseResponse
-	34, // 46: hopgate.v1.GraphService.ShortestPath:output_type -> hopgate.v1.PathResponse
-	35, // 47: hopgate.v1.GraphService.Subgraph:output_type -> hopgate.v1.SubgraphLayer
-	36, // 48: hopgate.v1.GraphService.GetVertices:output_type -> hopgate.v1.VertexBatch
-	37, // 49: hopgate.v1.GraphService.GetEdges:output_type -> hopgate.v1.EdgeBatch
-	16, // 50: hopgate.v1.GraphService.Transact:output_type -> hopgate.v1.TransactResponse
-	2,  // 51: hopgate.v1.GraphService.Agent:output_type -> hopgate.v1.AgentResponse
-	43, // [43:52] is the sub-list for method output_type
-	34, // [34:43] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	27, // 11: hopgate.v1.QuerySummary.quote:type_name -> hopgate.v1.Quote
+	8,  // 12: hopgate.v1.PlanNode.children:type_name -> hopgate.v1.PlanNode
+	23, // 13: hopgate.v1.PlanNode.time:type_name -> google.protobuf.Duration
+	23, // 14: hopgate.v1.FetchRequest.timeout:type_name -> google.protobuf.Duration
+	23, // 15: hopgate.v1.FetchRequest.max_staleness:type_name -> google.protobuf.Duration
+	21, // 16: hopgate.v1.FetchRequest.parameters:type_name -> hopgate.v1.FetchRequest.ParametersEntry
+	26, // 17: hopgate.v1.FetchResponse.cost:type_name -> hopgate.v1.Cost
+	12, // 18: hopgate.v1.TransactRequest.begin:type_name -> hopgate.v1.TransactBegin
+	13, // 19: hopgate.v1.TransactRequest.run:type_name -> hopgate.v1.TransactRun
+	14, // 20: hopgate.v1.TransactRequest.commit:type_name -> hopgate.v1.TransactCommit
+	15, // 21: hopgate.v1.TransactRequest.rollback:type_name -> hopgate.v1.TransactRollback
+	0,  // 22: hopgate.v1.TransactBegin.access_mode:type_name -> hopgate.v1.AccessMode
+	23, // 23: hopgate.v1.TransactBegin.timeout:type_name -> google.protobuf.Duration
+	23, // 24: hopgate.v1.TransactBegin.max_staleness:type_name -> google.protobuf.Duration
+	22, // 25: hopgate.v1.TransactRun.parameters:type_name -> hopgate.v1.TransactRun.ParametersEntry
+	23, // 26: hopgate.v1.TransactRun.timeout:type_name -> google.protobuf.Duration
+	17, // 27: hopgate.v1.TransactResponse.begun:type_name -> hopgate.v1.TransactBegun
+	4,  // 28: hopgate.v1.TransactResponse.result:type_name -> hopgate.v1.QueryResponse
+	18, // 29: hopgate.v1.TransactResponse.committed:type_name -> hopgate.v1.TransactCommitted
+	19, // 30: hopgate.v1.TransactResponse.rolled_back:type_name -> hopgate.v1.TransactRolledBack
+	7,  // 31: hopgate.v1.TransactCommitted.counters:type_name -> hopgate.v1.Counters
+	28, // 32: hopgate.v1.QueryRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
+	28, // 33: hopgate.v1.FetchRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
+	28, // 34: hopgate.v1.TransactRun.ParametersEntry.value:type_name -> hopgate.v1.Value
+	3,  // 35: hopgate.v1.GraphService.Query:input_type -> hopgate.v1.QueryRequest
+	9,  // 36: hopgate.v1.GraphService.Fetch:input_type -> hopgate.v1.FetchRequest
+	29, // 37: hopgate.v1.GraphService.Traverse:input_type -> hopgate.v1.TraverseRequest
+	30, // 38: hopgate.v1.GraphService.ShortestPath:input_type -> hopgate.v1.ShortestPathRequest
+	31, // 39: hopgate.v1.GraphService.Subgraph:input_type -> hopgate.v1.SubgraphRequest
+	32, // 40: hopgate.v1.GraphService.GetVertices:input_type -> hopgate.v1.GetVerticesRequest
+	33, // 41: hopgate.v1.GraphService.GetEdges:input_type -> hopgate.v1.GetEdgesRequest
+	11, // 42: hopgate.v1.GraphService.Transact:input_type -> hopgate.v1.TransactRequest
+	1,  // 43: hopgate.v1.GraphService.Agent:input_type -> hopgate.v1.AgentRequest
+	4,  // 44: hopgate.v1.GraphService.Query:output_type -> hopgate.v1.QueryResponse
+	10, // 45: hopgate.v1.GraphService.Fetch:output_type -> hopgate.v1.FetchResponse
+	34, // 46: hopgate.v1.GraphService.Traverse:output_type -> hopgate.v1.TraverseResponse
+	35, // 47: hopgate.v1.GraphService.ShortestPath:output_type -> hopgate.v1.PathResponse
+	36, // 48: hopgate.v1.GraphService.Subgraph:output_type -> hopgate.v1.SubgraphLayer
+	37, // 49: hopgate.v1.GraphService.GetVertices:output_type -> hopgate.v1.VertexBatch
+	38, // 50: hopgate.v1.GraphService.GetEdges:output_type -> hopgate.v1.EdgeBatch
+	16, // 51: hopgate.v1.GraphService.Transact:output_type -> hopgate.v1.TransactResponse
+	2,  // 52: hopgate.v1.GraphService.Agent:output_type -> hopgate.v1.AgentResponse
+	44, // [44:53] is the sub-list for method output_type
+	35, // [35:44] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_v1_graph_proto_init() }
