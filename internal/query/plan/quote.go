@@ -220,7 +220,7 @@ func (b *quoter) rows(n Node, in int64) int64 {
 		return b.frontier(n, in)
 	case *MultiplicityCount:
 		for i := range n.Multiplicities {
-			b.multiplicity(&n.Multiplicities[i], in)
+			b.multiplicity(&n.Multiplicities[i], in, b.outer == 1)
 		}
 		return b.outer
 	case *ShortestPath, *CheapestPaths, *FindPaths, *Traverse:
@@ -239,10 +239,10 @@ func (b *quoter) rows(n Node, in int64) int64 {
 func (b *quoter) passed(n Node, in int64) int64 {
 	switch n := n.(type) {
 	case *PathMultiplicity:
-		b.multiplicity(&n.Multiplicity, in)
+		b.multiplicity(&n.Multiplicity, in, false)
 	case *PairMultiplicity:
 		for i := range n.Ends {
-			b.multiplicity(&n.Ends[i], in)
+			b.multiplicity(&n.Ends[i], in, false)
 		}
 	case *Project:
 		for _, it := range n.Items {
@@ -547,12 +547,16 @@ func (b *quoter) frontier(n *FrontierCount, in int64) int64 {
 	return b.outer
 }
 
-// multiplicity bounds what path multiplicities of in rows read: the lists of all branches.
-func (b *quoter) multiplicity(m *Multiplicity, in int64) {
+// multiplicity bounds what path multiplicities of in rows read: the lists of all branches. once says that those of a vertex are computed once
+// in the whole run.
+func (b *quoter) multiplicity(m *Multiplicity, in int64, once bool) {
 	var branches func(bs []Branch, set, repeat int64)
 	branches = func(bs []Branch, set, repeat int64) {
 		for i := range bs {
 			c := &bs[i]
+			if once {
+				set, repeat = min(set, int64(b.o.Counts.Vertices)), 1
+			}
 			edges := min(times(set, b.longest(c.Types, c.Dir)), times(repeat, b.edges(c.Types, c.Dir)))
 			b.visit(max(set, edges))
 			branches(c.Branches, edges, times(repeat, b.longest(c.Types, c.Dir.Reverse())))
