@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hopgate/hopgate/internal/access"
@@ -56,6 +57,7 @@ type share struct {
 	of                            owner
 	setting                       string
 	limits                        access.Limits
+	cost                          atomic.Int64 // limits.Cost, for requests that run
 	running, longRunning, waiting int
 	pool                          *memory.Pool // bounds the memory of its statements; nil: only the process does
 }
@@ -142,6 +144,7 @@ func (g *gate) share(in *map[owner]*share, of owner, l access.Limits) *share {
 		}
 	}
 	s.limits = l
+	s.cost.Store(l.Cost)
 	return s
 }
 

@@ -64,8 +64,11 @@ const precise = 4096
 func (q *Running) ceiling(most int64) (units int64, setting string) {
 	units, setting = most, "maxCost"
 	for _, s := range q.place.shares() {
-		if s != nil && s.limits.Cost > 0 && (units == 0 || s.limits.Cost < units) {
-			units, setting = s.limits.Cost, fmt.Sprintf("cost of %s (%s)", s.of, s.setting)
+		if s == nil {
+			continue
+		}
+		if c := s.cost.Load(); c > 0 && (units == 0 || c < units) {
+			units, setting = c, fmt.Sprintf("cost of %s (%s)", s.of, s.setting)
 		}
 	}
 	return units, setting
