@@ -11,6 +11,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher"
+	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -53,6 +54,15 @@ func TestOf(t *testing.T) {
 		}
 		require.Equal(t, [3][]string{got.Labels, got.Types, got.Props}, [3][]string{want.Labels, want.Types, want.Props}, text)
 		require.Equal(t, want.Any, got.Any, text)
+	}
+}
+
+// The scores of fetches and traversals come from vector indexes, too.
+func TestOfNear(t *testing.T) {
+	for _, by := range []string{"cosine", "euclidean"} {
+		require.Nil(t, Of(&plan.Query{Cols: make([]plan.ColInfo, 2), Root: &plan.Project{Input: &plan.Unit{}, Items: []plan.Item{
+			{Col: 1, Expr: &plan.Call{Func: "cypher.near." + by, Args: []plan.Expr{&plan.Const{}, &plan.Const{}}}},
+		}}}))
 	}
 }
 

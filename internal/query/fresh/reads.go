@@ -300,7 +300,7 @@ func (c *collector) expr(e plan.Expr) {
 func (c *collector) call(e *plan.Call) {
 	f, ok := fn.Lookup(e.Func)
 	switch {
-	case !ok || strings.Contains(e.Func, "vector"):
+	case !ok || strings.Contains(e.Func, "vector") || strings.HasPrefix(e.Func, "cypher.near."):
 		c.pure = false
 		return
 	case f.Deterministic:
