@@ -115,6 +115,7 @@ internal/query/exec
 internal/query/exec/exectest
 internal/query/tck
 internal/query/option
+internal/query/fresh
 internal/query/fetchplan
 internal/query/trusted
 internal/query/notice
@@ -122,7 +123,6 @@ internal/query/schema
 internal/query/explain
 internal/query/watch
 internal/query/charge
-internal/query/fresh
 internal/query/procedure
 internal/query
 internal/bolt

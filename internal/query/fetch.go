@@ -17,6 +17,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/query/fetch/verify"
 	"github.com/hopgate/hopgate/internal/query/fetchplan"
+	"github.com/hopgate/hopgate/internal/query/fresh"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/query/steps"
@@ -44,6 +45,8 @@ type FetchRequest struct {
 	Params    map[string]graph.Value
 	ReadOnly  bool  // an operation that writes fails
 	Unsafe    error // the error for an operation that writes; nil: it may write
+	// Condition, if not nil, gives the answer to a reading request a weak tag, or says that the client has it: then nothing is written.
+	Condition *fresh.Condition
 	// Items, if not nil, takes the items of the one array of a reading request, and sends the answer if nothing fails before.
 	Items Items
 }
@@ -80,7 +83,9 @@ func (e *Engine) Fetch(ctx context.Context, req FetchRequest, w io.Writer) (code
 		case err != nil:
 			err = outcome(err, out.err)
 		}
-		err = e.finish(ctx, q, start, int64(res.Rows), nil, err)
+		if err = e.finish(ctx, q, start, int64(res.Rows), nil, err); err != nil {
+			req.Condition.Reset() // an error has no tag
+		}
 		if req.Took != nil {
 			*req.Took = q.told(q.cost(time.Now()))
 		}
@@ -155,6 +160,7 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, need a
 		return res, err
 	}
 	defer tx.Rollback()
+	catalog := g.Version()
 	r, lookups, err := verify.Apply(verify.Of(g.Definitions()), r, parse)
 	if err != nil {
 		return res, err
@@ -167,6 +173,7 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, need a
 	if err := run.look(ctx, lookups, charge.Add); err != nil {
 		return res, err
 	}
+	run.condition(ctx, &req, r, catalog)
 	if mode == shard.Read && req.Items != nil {
 		return run.items(ctx, r, req.Items)
 	}
@@ -274,7 +281,8 @@ func outcome(err, sent error) *graph.Error {
 	return graph.FetchError(kind, err)
 }
 
-// fetchRun runs the plans of one fetch over one transaction. It implements fetch.Runner and fetch.Explainer.
+// fetchRun runs the plans of one fetch over one transaction. It implements fetch.Runner,
+// fetch.Explainer and fetch.Reuser.
 type fetchRun struct {
 	e        *Engine
 	g        shard.Graph
@@ -288,6 +296,9 @@ type fetchRun struct {
 	rows      *exec.Rows    // of the plan that runs
 	kept      exec.Retained // the memory of items after it
 	most      int64         // see FetchRequest.Units
+
+	cond  *fresh.Condition // of a request that reads, or nil
+	asked fresh.Request    // with it
 }
 
 // items runs a request that gives items.
@@ -302,7 +313,7 @@ func (r *fetchRun) items(ctx context.Context, req *syntax.Request, items Items) 
 	if lost := checked(ctx, r.tx); lost != nil {
 		return res, lost
 	}
-	if err != nil {
+	if err != nil || res.Unmodified {
 		return res, err
 	}
 	defer r.kept.Release()

@@ -1,7 +1,10 @@
 package query
 
 import (
+	"bytes"
 	"context"
+	"regexp"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -9,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/query/fresh"
 )
 
@@ -187,4 +191,57 @@ func TestReuseConditions(t *testing.T) {
 		ask(text, c, 0)
 		require.Empty(t, c.Tag, text)
 	}
+}
+
+// Fetches with conditions beside a writer: an answer that a client keeps, as it is told that it is right, has at least what was acknowledged
+// before the request.
+func TestReuseFetchesLinearizable(t *testing.T) {
+	e := New(stores["local"](t), Options{PlanCacheSize: 10})
+	run(t, e, "CREATE (:Counter {id: 1, n: 0}), (:Other {id: 1})")
+	number := regexp.MustCompile(`"n":(\d+)`)
+	var begun, done, same atomic.Int64
+	var wg sync.WaitGroup
+	stop := make(chan struct{})
+	wg.Go(func() {
+		defer close(stop)
+		for range 60 {
+			begun.Add(1)
+			run(t, e, "MATCH (c:Counter) SET c.n = c.n + 1")
+			done.Add(1)
+			for range 3 {
+				run(t, e, "CREATE (:Third {id: 1})")
+			}
+		}
+	})
+	for range 6 {
+		wg.Go(func() {
+			n, c := int64(0), &fresh.Condition{Format: "json"}
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				least := done.Load()
+				var out bytes.Buffer
+				code, err := e.Fetch(t.Context(), FetchRequest{Method: "get", Body: []byte(`{"Other": {}, "Counter": {"id@": "Other/id"}}`), Condition: c}, &out)
+				most := begun.Load()
+				require.NoError(t, err)
+				require.Equal(t, syntax.CodeOK, code)
+				if c.Unmodified {
+					same.Add(1)
+					require.Empty(t, out.String())
+				} else {
+					n, err = strconv.ParseInt(number.FindStringSubmatch(out.String())[1], 10, 64)
+					require.NoError(t, err)
+				}
+				require.GreaterOrEqual(t, n, least)
+				require.LessOrEqual(t, n, most)
+				c.None = c.Tag
+			}
+		})
+	}
+	wg.Wait()
+	require.Positive(t, same.Load())
+	require.EqualValues(t, same.Load(), e.Reused.Unmodified.Load())
 }

@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"github.com/hopgate/hopgate/internal/query/fetch/bind"
@@ -14,6 +15,9 @@ func Items(ctx context.Context, r *syntax.Request, runner Runner, cache *Cache, 
 	x := start(ctx, r, runner, cache, io.Discard)
 	x.items = take
 	err := x.all()
+	if errors.Is(err, errUnmodified) {
+		return Result{Unmodified: true}, nil
+	}
 	if err != nil {
 		err = syntax.AsError(err)
 	}

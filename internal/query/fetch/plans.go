@@ -25,9 +25,10 @@ func Plans(r *syntax.Request, cat graph.Catalog) ([]*plan.Query, error) {
 	return plansOf(p.Members, nil), nil
 }
 
+// plansOf returns the plans that may run for members. Others of a shared program read it, too, so nothing is appended in place.
 func plansOf(members []*bind.Output, all []*plan.Query) []*plan.Query {
 	for _, m := range members {
-		for _, q := range append(m.Before, m.Query) {
+		for _, q := range append(slices.Clip(m.Before), m.Query) {
 			if q != nil && !q.Never {
 				all = append(all, q.Q)
 			}
@@ -35,6 +36,11 @@ func plansOf(members []*bind.Output, all []*plan.Query) []*plan.Query {
 		all = plansOf(m.Members, all)
 	}
 	return all
+}
+
+// explains reports whether the answer shows plans.
+func explains(members []*bind.Output) bool {
+	return slices.ContainsFunc(members, func(m *bind.Output) bool { return m.Explain || explains(m.Members) })
 }
 
 // Check checks that the graph has the labels, and the edge types unless post creates them, of a request that writes.

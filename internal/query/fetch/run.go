@@ -24,6 +24,17 @@ type Explainer interface {
 	Explain(ctx context.Context, q *plan.Query) (string, error)
 }
 
+// Reuser is a Runner whose client may have the answer.
+type Reuser interface {
+	// Unmodified reports whether the client has the answer of a reading request. Apart from the text of the request, the answer depends on the
+	// rows of plans, of which all or some run, and on what the access rules need to know of the caller. It is called before the first plan of
+	// the answer runs.
+	Unmodified(ctx context.Context, plans func() []*plan.Query, caller map[string]graph.Value) (bool, error)
+}
+
+// errUnmodified ends a request whose client has the answer.
+var errUnmodified = errors.New("unmodified")
+
 // run is one run of a request.
 type run struct {
 	ctx    context.Context
@@ -52,7 +63,9 @@ type madeText struct {
 type Result struct {
 	// Began reports whether bytes were written before the error: the answer cannot be withdrawn.
 	Began bool
-	Rows  int
+	// Unmodified says that a Reuser has found that the client has the answer: nothing was written.
+	Unmodified bool
+	Rows       int
 }
 
 // Run runs the request and writes the answer to w in pieces of about 32 KiB. If it fails before it writes the first piece,
@@ -67,8 +80,8 @@ func Run(ctx context.Context, r *syntax.Request, runner Runner, cache *Cache, w 
 			x.w.began = true
 		}
 	}
-	res := Result{Began: x.w.began, Rows: x.rows}
-	if err != nil {
+	res := Result{Began: x.w.began, Rows: x.rows, Unmodified: errors.Is(err, errUnmodified)}
+	if err != nil && !res.Unmodified {
 		return res, syntax.AsError(err)
 	}
 	return res, nil
@@ -94,6 +107,15 @@ func (x *run) all() (err error) {
 	}
 	if n := arrays(prog.Members); x.items != nil && n != 1 {
 		return &syntax.Error{Code: syntax.CodeArgument, Msg: "an answer as a table holds the items of one array, such as \"User[]\", and the request has " + decimal(n)}
+	}
+	if u, ok := x.runner.(Reuser); ok && !explains(prog.Members) {
+		same, err := u.Unmodified(x.ctx, func() []*plan.Query { return plansOf(prog.Members, nil) }, x.params)
+		if err == nil && same {
+			err = errUnmodified
+		}
+		if err != nil {
+			return err
+		}
 	}
 	if err := x.lift(prog.Params); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/fetch"
+	"github.com/hopgate/hopgate/internal/query/fresh"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/shard"
 )
@@ -30,9 +31,10 @@ type Programs struct {
 }
 
 type entry struct {
-	done chan struct{} // closed once x and err are set
-	x    *exec.Prepared
-	err  error
+	done  chan struct{} // closed once the rest is set
+	x     *exec.Prepared
+	reads *fresh.Reads
+	err   error
 }
 
 // plansPerProgram estimates the most plans of one program.
@@ -100,12 +102,24 @@ func (p *Programs) Prepare(
 	p.plans[q] = f
 	p.mu.Unlock()
 	defer close(f.done)
+	f.reads = fresh.Of(q) // before it is optimized
 	x, err := compile()
 	f.x, f.err = x, err
 	if err != nil && ctx.Err() != nil {
 		f.err = drop()
 	}
 	return x, err
+}
+
+// Reads returns what the rows of plans depend on that Prepare has compiled; nil: on more than the graph.
+func (p *Programs) Reads(plans []*plan.Query) *fresh.Reads {
+	all := make([]*fresh.Reads, len(plans))
+	p.mu.Lock()
+	for i, q := range plans {
+		all[i] = p.plans[q].reads
+	}
+	p.mu.Unlock()
+	return fresh.Union(all, plans)
 }
 
 // SameSize reports whether a graph of a vertices and edges still has about the size b.

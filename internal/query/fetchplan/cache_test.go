@@ -21,7 +21,7 @@ func TestWaitForFetchPlan(t *testing.T) {
 	c.Size = 8
 	var g shard.Graph
 	programs := c.Of(g, &graph.Counts{})
-	q := &plan.Query{}
+	q := &plan.Query{Root: &plan.Unit{}}
 	var hits atomic.Uint64
 	gone := errors.New("begin again")
 	drop := func() error { c.Drop(g, programs); return gone }

@@ -10,6 +10,7 @@
 // version, the number of the last commit that changed it. A Key is a hash of everything else that makes an answer, with the greatest version
 // of the parts. So two requests with the same Key have the same answer, whichever snapshots they read, and a Key that is looked up once a
 // request has begun covers all commits acknowledged before.
+// A fetch runs several plans, and its answer depends on the Union of their Reads.
 //
 // The idea is that of validation by version numbers of what was read: Adya's read sets, and ETags of HTTP (RFC 9110, section 8.8.3).
 package fresh

@@ -102,6 +102,30 @@ func TestKey(t *testing.T) {
 	require.NotEqual(t, k.Tag("json"), k.Tag("lines"))
 }
 
+// The answer of several plans depends on what each reads, and on each plan.
+func TestUnion(t *testing.T) {
+	var all []*Reads
+	var plans []*plan.Query
+	add := func(text string) {
+		q, _, err := cypher.Compile(text, cypher.Options{})
+		require.NoError(t, err)
+		all, plans = append(all, Of(q)), append(plans, q)
+	}
+	add("MATCH (n:B)-[:T]->(:A) WHERE n.x = 1 RETURN n.y AS y")
+	add("MATCH (n:A) RETURN n.x AS x")
+	add("MATCH (n) RETURN count(*) AS c")
+	u := Union(all, plans)
+	require.Equal(t, [3][]string{{"A", "B"}, {"T"}, {"x", "y"}}, [3][]string{u.Labels, u.Types, u.Props})
+	require.Equal(t, shard.AnyVertex, u.Any)
+	key := func(u *Reads) Key { return u.Key(nil, &Request{}, shard.Version{}) }
+	require.Equal(t, key(u), key(Union(all, plans)))
+	require.NotEqual(t, key(u), key(Union(all[:2], plans[:2])))
+	require.NotEqual(t, key(u), key(Union([]*Reads{all[1], all[0], all[2]}, []*plan.Query{plans[1], plans[0], plans[2]})))
+	require.NotEqual(t, key(Union(nil, nil)), key(Union(all[:1], plans[:1])))
+	add("RETURN rand() AS r")
+	require.Nil(t, Union(all, plans))
+}
+
 func TestMatches(t *testing.T) {
 	for list, want := range map[string]bool{`"a"`: true, `"b", "a"`: true, `W/"a"`: true, `"b"`: false, ``: false, `*`: false, `a`: false, `"a`: false, `"", "a" `: true} {
 		require.Equal(t, want, Matches(list, `"a"`), list)

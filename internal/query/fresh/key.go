@@ -33,9 +33,11 @@ type Request struct {
 	Limits  [4]int64 // of rows, visits and bytes
 }
 
-// Key returns the key of the answer of an optimized plan to a request, as of a version of what it reads.
+// Key returns the key of the answer of an optimized plan to a request, as of a version of what it reads. For a Union, there is no plan.
 func (r *Reads) Key(q *plan.Query, req *Request, v shard.Version) Key {
-	r.once.Do(func() { r.form = sha256.Sum256([]byte(plan.Format(q))) })
+	if q != nil {
+		r.planned(q)
+	}
 	buf := make([]byte, 0, 512)
 	buf = append(buf, r.form[:]...)
 	for _, s := range [...]string{req.Graph, req.Text, req.Scope} {
@@ -59,6 +61,28 @@ func (r *Reads) Key(q *plan.Query, req *Request, v shard.Version) Key {
 		binary.BigEndian.PutUint64(buf[at:], uint64(len(buf)-at))
 	}
 	return sha256.Sum256(buf)
+}
+
+// planned notes the form of the optimized plan.
+func (r *Reads) planned(q *plan.Query) {
+	r.once.Do(func() { r.form = sha256.Sum256([]byte(plan.Format(q))) })
+}
+
+// Union returns what an answer depends on that is made from those of several optimized plans, or some of them; nil if one of all is nil.
+func Union(all []*Reads, plans []*plan.Query) *Reads {
+	u, h := &Reads{}, sha256.New()
+	for i, r := range all {
+		if r == nil {
+			return nil
+		}
+		r.planned(plans[i])
+		h.Write(r.form[:])
+		u.Labels, u.Types, u.Props = append(u.Labels, r.Labels...), append(u.Types, r.Types...), append(u.Props, r.Props...)
+		u.Any |= r.Any
+	}
+	u.Labels, u.Types, u.Props = sorted(u.Labels), sorted(u.Types), sorted(u.Props)
+	h.Sum(u.form[:0])
+	return u
 }
 
 // tagBytes is how much of a hash a tag has.

@@ -18,7 +18,7 @@ type Reads struct {
 	Any                  shard.AnyPart
 
 	once sync.Once
-	form [hashSize]byte // of the optimized plan
+	form [hashSize]byte // of the optimized plan, or those of a Union
 }
 
 // Parts returns the parts by their numbers, for one lookup: a name that the graph gets later gets a version with the commit that uses it.

@@ -2,6 +2,7 @@ package syntax
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -65,6 +66,7 @@ type Rules struct {
 	Edges  map[string]*entry `yaml:"edges"`
 
 	names map[string]rules.Names // by method and role
+	sum   [sha256.Size]byte      // of their text
 }
 
 // entry is what the file says of a label or an edge type.
@@ -85,7 +87,7 @@ func list(lists map[string][]Role, word string) []Role {
 
 // ParseRules reads rules. An error names the line or the label.
 func ParseRules(text []byte) (*Rules, error) {
-	r := &Rules{names: make(map[string]rules.Names)}
+	r := &Rules{names: make(map[string]rules.Names), sum: sha256.Sum256(text)}
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true)
 	if err := d.Decode(r); err != nil && !errors.Is(err, io.EOF) {
@@ -196,6 +198,14 @@ func (r *rights) Key() string {
 		return ""
 	}
 	return fmt.Sprintf("%t %t %t ", r.Caller.Known, !r.Caller.ID.IsNull(), r.Caller.Admin)
+}
+
+// Scope is the same for callers whom the same rules restrict in the same way, up to their id and contacts.
+func (r *rights) Scope() string {
+	if r.Rules == nil {
+		return ""
+	}
+	return r.Key() + string(r.Rules.sum[:])
 }
 
 // As returns the role of an object, whose @role may be nil, and checks that the caller has it.
