@@ -19,12 +19,12 @@ func condition(r *http.Request, f format) *fresh.Condition {
 	return &fresh.Condition{None: strings.Join(list, ","), Format: f.media + "\n" + version.Version()}
 }
 
-// unmodified answers that the client has the answer, if it does.
-func unmodified(w http.ResponseWriter, c *fresh.Condition) bool {
+// unmodified answers that the client has the answer, if it does. weak is as for tag.
+func unmodified(w http.ResponseWriter, c *fresh.Condition, weak bool) bool {
 	if c == nil || !c.Unmodified {
 		return false
 	}
-	tag(w, c, false)
+	tag(w, c, weak)
 	w.WriteHeader(http.StatusNotModified)
 	return true
 }

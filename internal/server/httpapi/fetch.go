@@ -13,6 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/fetch"
 	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
+	"github.com/hopgate/hopgate/internal/query/fresh"
 	"github.com/hopgate/hopgate/internal/query/trusted"
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
@@ -22,7 +23,7 @@ import (
 func (h *Handler) fetch(w http.ResponseWriter, r *http.Request, method string) {
 	start := time.Now()
 	pref := readPrefer(r.Header.Values("Prefer"))
-	out := &fetchWriter{w: w, status: pref.status}
+	out := &fetchWriter{w: w, status: pref.status, cond: condition(r, format{media: mediaFetch})}
 	if method == "post" || method == "put" || method == "delete" {
 		if err := h.checkWrite(r); err != nil {
 			failFetch(w, err)
@@ -55,7 +56,7 @@ func (h *Handler) fetch(w http.ResponseWriter, r *http.Request, method string) {
 		req.Body = syntax.Wrap(wrap, body)
 	}
 	if media, ok := wantsArrow(r, method); ok {
-		out.status = true
+		out.status, out.cond = true, condition(r, format{media: media})
 		req.Items = &fetchTable{out: out, media: media}
 	}
 	code, err := out.run(r, h.e, req)
@@ -133,13 +134,14 @@ type fetchWriter struct {
 	buf    []byte
 	sent   bool
 	took   cost.Told
+	cond   *fresh.Condition
 }
 
 const mediaFetch = "application/json; charset=utf-8"
 
 // run runs a fetch and tells what it took, in a header or a trailer.
 func (f *fetchWriter) run(r *http.Request, e *query.Engine, req query.FetchRequest) (code int, err error) {
-	req.Took = &f.took
+	req.Took, req.Condition = &f.took, f.cond
 	if code, err = e.Fetch(r.Context(), req, f); err == nil {
 		f.w.Header().Set(costHeader, f.took.String())
 	}
@@ -154,6 +156,7 @@ func (f *fetchWriter) Write(p []byte) (int, error) {
 	if !f.sent {
 		f.sent = true
 		f.w.Header().Set("Content-Type", mediaFetch)
+		tag(f.w, f.cond, true)
 		announceCost(f.w)
 		f.w.WriteHeader(http.StatusOK)
 		if _, err := f.w.Write(f.buf); err != nil {
@@ -174,7 +177,7 @@ func (f *fetchWriter) fail(body []byte, err error, start time.Time) {
 
 // finish sends the buffered bytes; err is the cause of a failure, if known.
 func (f *fetchWriter) finish(code int, err error) {
-	if f.sent {
+	if f.sent || unmodified(f.w, f.cond, true) {
 		return
 	}
 	status := http.StatusOK
@@ -186,6 +189,7 @@ func (f *fetchWriter) finish(code int, err error) {
 	}
 	wire.AskLater(f.w, code, err)
 	f.w.Header().Set("Content-Type", mediaFetch)
+	tag(f.w, f.cond, true)
 	f.w.Header().Set("Content-Length", strconv.Itoa(len(f.buf)))
 	f.w.WriteHeader(status)
 	_, _ = f.w.Write(f.buf)

@@ -89,7 +89,7 @@ func (t *fetchTable) Send(hold func(bytes int) error) (sent int, began bool, err
 	w := t.out.w
 	table := arrowstream.New(t.names, func(schema *arrow.Schema) (arrowstream.Sink, error) {
 		t.out.sent = true
-		return openArrow(w, t.media, http.StatusOK, schema, func() {}, func(bytes int) { t.sent += bytes }, nil)
+		return openArrow(w, t.media, http.StatusOK, schema, func() {}, func(bytes int) { t.sent += bytes }, t.out.cond)
 	}, func(bytes int) error { return hold(t.Held() + bytes) })
 	if err = t.encode(table); errors.Is(err, arrowstream.ErrGone) {
 		err = graph.DeadlineError(err)

@@ -67,7 +67,7 @@ func (h *Handler) call(w http.ResponseWriter, r *http.Request, q *queryRequest, 
 // callFetch runs an operation that is a fetch, and answers as its route does, with the code as the status. A call that is refused before is
 // answered as that of a statement.
 func (h *Handler) callFetch(w http.ResponseWriter, r *http.Request, req *query.Request, f *format) {
-	out := &fetchWriter{w: w, status: true}
+	out := &fetchWriter{w: w, status: true, cond: condition(r, format{media: mediaFetch})}
 	code, err := out.run(r, h.e, query.FetchRequest{
 		Graph: req.Graph, Operation: req.Operation, Params: req.Params, ReadOnly: req.ReadOnly, Unsafe: req.Unsafe, Stale: req.Stale,
 		Timeout: readPrefer(r.Header.Values("Prefer")).wait,

@@ -260,7 +260,7 @@ func writeResult(w http.ResponseWriter, res *query.Result, f format, status int,
 		}
 	}
 	switch {
-	case unmodified(w, f.cond):
+	case unmodified(w, f.cond, false):
 	case f.lines:
 		writeLines(w, res, f, status, tail)
 	case f.arrow:
