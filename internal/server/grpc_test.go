@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
 	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -377,6 +378,67 @@ func TestGRPCFetch(t *testing.T) {
 	text, code = fetch(&pb.FetchRequest{Method: "fetch", Request: []byte(`{}`)})
 	require.EqualValues(t, 404, code)
 	require.Contains(t, text, `there is no method fetch`)
+}
+
+// A client that sends the tag of an answer gets an empty stream until a commit changes what the call reads.
+func TestGRPCConditions(t *testing.T) {
+	r := serveOver(t, newLocal(t), query.Options{}, Options{})
+	write := func(text string) {
+		_, err := r.query(t.Context(), &pb.QueryRequest{Statement: text})
+		require.NoError(t, err)
+	}
+	write("CREATE (:User {id: 1, name: 'Ann'})")
+	client := pb.NewGraphServiceClient(r.conn)
+	calls := map[string]func(ctx context.Context, text string) (parts int, trailer metadata.MD){
+		"Query": func(ctx context.Context, text string) (parts int, trailer metadata.MD) {
+			stream, err := client.Query(ctx, &pb.QueryRequest{Statement: text})
+			require.NoError(t, err)
+			for ; ; parts++ {
+				if _, err := stream.Recv(); err != nil {
+					return parts, stream.Trailer()
+				}
+			}
+		},
+		"Fetch": func(ctx context.Context, text string) (parts int, trailer metadata.MD) {
+			stream, err := client.Fetch(ctx, &pb.FetchRequest{Request: []byte(text)})
+			require.NoError(t, err)
+			for ; ; parts++ {
+				if _, err := stream.Recv(); err != nil {
+					return parts, stream.Trailer()
+				}
+			}
+		},
+	}
+	for name, texts := range map[string][3]string{
+		"Query": {"MATCH (u:User) RETURN u.name", "RETURN datetime()", "RETURN 1 / 0"},
+		"Fetch": {`{"User": {"id": 1}}`, `{"User": {"@column": "id;now():n"}}`, `{"User": {"id": {}}}`},
+	} {
+		call := calls[name]
+		ask := func(text, none string) (int, metadata.MD) {
+			return call(metadata.AppendToOutgoingContext(t.Context(), "if-none-match", none), text)
+		}
+		_, trailer := call(t.Context(), texts[0])
+		require.Empty(t, trailer["etag"], "nobody asks")
+		parts, trailer := ask(texts[0], `""`)
+		require.Positive(t, parts)
+		require.Len(t, trailer["etag"], 1)
+		require.Empty(t, trailer["unmodified"])
+		tag := trailer["etag"][0]
+		write("CREATE (:Other {id: 1})")
+		parts, trailer = ask(texts[0], tag)
+		require.Zero(t, parts, name)
+		require.Equal(t, []string{tag}, trailer["etag"])
+		require.Equal(t, []string{"true"}, trailer["unmodified"])
+		require.NotEmpty(t, trailer["hopgate-cost"])
+		write("MATCH (u:User) SET u.name = u.name + '!'")
+		parts, trailer = ask(texts[0], tag)
+		require.Positive(t, parts)
+		require.NotEqual(t, tag, trailer["etag"][0])
+		for _, text := range texts[1:] {
+			_, trailer = ask(text, `""`)
+			require.Empty(t, trailer["etag"], text)
+		}
+	}
 }
 
 // The standard services exist, and health turns to not serving before the server stops.

@@ -39,7 +39,7 @@ type graphService struct {
 	drained context.Context // ends when the server drains
 }
 
-// Query runs a statement and streams its rows.
+// Query runs a statement and streams its rows; nothing if the client has them.
 func (s *graphService) Query(req *pb.QueryRequest, stream grpc.ServerStreamingServer[pb.QueryResponse]) error {
 	q, err := requestOf(req, s.e.Charge(stream.Context()))
 	if err != nil {
@@ -55,12 +55,19 @@ func (s *graphService) Query(req *pb.QueryRequest, stream grpc.ServerStreamingSe
 		}
 		q.ReadOnly = true
 	}
+	q.Condition = condition(ctx)
 	res, err := s.e.Query(ctx, q)
 	if err != nil {
 		return wire.GRPCError(err)
 	}
 	defer end(stream, res)
-	return sendResult(res, stream.Send)
+	if q.Condition == nil || !q.Condition.Unmodified {
+		err = sendResult(res, stream.Send)
+	}
+	if err == nil {
+		stream.SetTrailer(tagTrailer(q.Condition))
+	}
+	return err
 }
 
 // Agent answers a message of the Model Context Protocol.
@@ -180,10 +187,15 @@ func (s *graphService) Fetch(req *pb.FetchRequest, stream grpc.ServerStreamingSe
 			return wire.GRPCError(err)
 		}
 	}
+	q.Condition = condition(stream.Context())
 	code, err := s.e.Fetch(stream.Context(), q, chunks{stream})
 	stream.SetTrailer(costTrailer(&took))
 	if err != nil {
 		return wire.GRPCError(err)
+	}
+	stream.SetTrailer(tagTrailer(q.Condition))
+	if q.Condition != nil && q.Condition.Unmodified {
+		return nil
 	}
 	return stream.Send(&pb.FetchResponse{Code: uint32(code), Cost: summary.CostProto(&took)})
 }
