@@ -60,9 +60,9 @@ func (r *Result) Cost() cost.Told { return r.q.told(r.q.cost(time.Now())) }
 // some 3 µs. Reading as much takes a hundred times longer.
 const precise = 4096
 
-// ceiling returns the most units that the request may be expected to take: most (0: no limit), or less by the limits of its caller and its graph.
-func (q *Running) ceiling(most int64) (units int64, setting string) {
-	units, setting = most, "maxCost"
+// ceiling returns the most units that the request may be expected to take, by its client or the limits of its caller and its graph; 0: no limit.
+func (q *Running) ceiling() (units int64, setting string) {
+	units, setting = q.most, "maxCost"
 	for _, s := range q.place.shares() {
 		if s == nil {
 			continue
@@ -75,12 +75,12 @@ func (q *Running) ceiling(most int64) (units int64, setting string) {
 }
 
 // price adds the estimate of a plan that is about to run in a transaction to the request's, and refuses a request whose estimate exceeds its
-// ceiling, which is most (0: none) or a lower one of its caller or its graph.
-func (q *Running) price(ctx context.Context, x *exec.Prepared, g shard.Graph, tx shard.Tx, params map[string]graph.Value, most int64) error {
+// ceiling. A plan that runs within another one is added once it is about to run, for each of its runs.
+func (q *Running) price(ctx context.Context, x *exec.Prepared, g shard.Graph, tx shard.Tx, params map[string]graph.Value) error {
 	units := float64(x.Query.Cost.Units())
-	ceiling, setting := q.ceiling(most)
+	ceiling, setting := q.ceiling()
 	hidden := restricted.Whole(g) != g
-	if hidden && most > 0 {
+	if hidden && q.most > 0 {
 		return graph.RequestError(graph.KindInvalid, "NoEstimate", "maxCost: access rules hide a part of the graph from the caller, who gets no estimates")
 	}
 	if x.Query.Start != nil && (ceiling > 0 || units >= precise && tx.Features().Wire == nil) {
@@ -97,6 +97,14 @@ func (q *Running) price(ctx context.Context, x *exec.Prepared, g shard.Graph, tx
 		return graph.CostTooHigh(setting, ceiling, q.estimate)
 	}
 	return nil
+}
+
+// priceIn is price for a plan within the statement that runs in the request or its explicit transaction.
+func (q *Running) priceIn(ctx context.Context, x *exec.Prepared, g shard.Graph, tx shard.Tx, params map[string]graph.Value) error {
+	if q.runs != nil {
+		q = q.runs
+	}
+	return q.price(ctx, x, g, tx, params)
 }
 
 // Sent says that the caller of Next sends so many bytes of the result.

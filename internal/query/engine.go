@@ -471,8 +471,8 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 	if res.Columns == nil {
 		res.Columns = []string{}
 	}
-	res.q.estimate = 0 // of a run that was lost
-	if err := res.q.price(ctx, p.exec, g, tx, params, res.req.Limits.units()); err != nil {
+	res.q.estimate, res.q.most = 0, res.req.Limits.units() // there is none of a run that was lost
+	if err := res.q.price(ctx, p.exec, g, tx, params); err != nil {
 		tx.Rollback()
 		return err
 	}

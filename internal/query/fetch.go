@@ -168,7 +168,8 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, need a
 	e.restrict(ctx, r, q.Graph)
 	q.trace.Enter("execute")
 	q.trace.Stream()
-	run := &fetchRun{e: e, g: g, tx: tx, q: q, need: need, waitedFor: mode != shard.Read, most: req.Units}
+	run := &fetchRun{e: e, g: g, tx: tx, q: q, need: need, waitedFor: mode != shard.Read}
+	q.most = req.Units
 	run.programs = e.fetches.Of(g, tx.Counts())
 	if err := run.look(ctx, lookups, charge.Add); err != nil {
 		return res, err
@@ -295,7 +296,6 @@ type fetchRun struct {
 	inner     *exec.Env     // of the statement that runs the fetch, or nil
 	rows      *exec.Rows    // of the plan that runs
 	kept      exec.Retained // the memory of items after it
-	most      int64         // see FetchRequest.Units
 
 	cond  *fresh.Condition // of a request that reads, or nil
 	asked fresh.Request    // with it
@@ -360,7 +360,7 @@ func (r *fetchRun) Run(ctx context.Context, q *plan.Query, params map[string]gra
 	} else if err := r.q.cpu.beginPlan(ctx, x); err != nil {
 		return err
 	}
-	if err := r.q.price(ctx, x, r.g, r.tx, params, r.most); err != nil {
+	if err := r.q.price(ctx, x, r.g, r.tx, params); err != nil {
 		return err
 	}
 	rows, err := x.Run(ctx, r.g, r.tx, env)

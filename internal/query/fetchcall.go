@@ -153,6 +153,9 @@ func (r *fetchRun) look(ctx context.Context, lookups []verify.Lookup, charge fun
 
 // runInner runs a plan as a part of a statement.
 func (r *fetchRun) runInner(ctx context.Context, x *exec.Prepared, params map[string]graph.Value, sink func(*graph.Batch) error) error {
+	if err := r.q.priceIn(ctx, x, r.g, r.tx, params); err != nil {
+		return err
+	}
 	env := *r.inner
 	env.Params, env.Statement, env.Profile, env.Partial = params, nil, false, false
 	rows, err := x.Run(ctx, r.g, r.tx, env)

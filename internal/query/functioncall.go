@@ -56,8 +56,12 @@ func (h host) CallOperation(ctx context.Context, c *exec.Call, name string, args
 	if err := h.e.mayNest(q, nil, p, &exec.Inner{Text: o.Statement, Params: params}); err != nil {
 		return v, err
 	}
+	bound := p.bind(params)
+	if err := q.priceIn(ctx, p.exec, c.Graph, c.Tx, bound); err != nil {
+		return v, err
+	}
 	env := c.Run.Env
-	env.Params, env.Statement, env.Profile, env.Partial = p.bind(params), nil, false, false
+	env.Params, env.Statement, env.Profile, env.Partial = bound, nil, false, false
 	rows, err := p.exec.Run(ctx, c.Graph, c.Tx, env)
 	if err != nil {
 		return v, err

@@ -43,7 +43,8 @@ func (e *Engine) runOwn(ctx context.Context, g shard.Graph, p *prepared, params 
 			return e.prepareWith(ctx, g, text, params)
 		})
 	}
-	if err := res.q.price(ctx, p.exec, g, tx, params, res.req.Limits.units()); err != nil {
+	res.q.most = res.req.Limits.units()
+	if err := res.q.price(ctx, p.exec, g, tx, params); err != nil {
 		return err
 	}
 	rows, err := p.exec.Run(ctx, g, tx, env)

@@ -143,7 +143,11 @@ func (e *Engine) statement(
 			return exec.Counters{}, graph.BudgetError("statements of procedures are nested more than %d deep", maxNested)
 		}
 		defer func() { depth-- }()
-		env := e.env(q, p.bind(in.Params), false)
+		params := p.bind(in.Params)
+		if err := q.price(ctx, p.exec, g, tx, params); err != nil {
+			return exec.Counters{}, err
+		}
+		env := e.env(q, params, false)
 		if p.calls {
 			env.Statement = run
 		}

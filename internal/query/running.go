@@ -55,6 +55,7 @@ type Running struct {
 	sent      int64                          // bytes of the result; only the goroutine that sends it uses it
 	spent     *spent                         // nil: it has neither waited nor had helpers
 	estimate  float64                        // of its units, at least 1; negative: the caller may not know it; 0: there is none
+	most      int64                          // units that its client lets it be expected to take; 0: no limit
 	pools     atomic.Pointer[[]*memory.Pool] // pools that count its memory besides Engine.pool
 	rows      atomic.Int64
 	stood     exec.Stood              // what CALL {…} IN TRANSACTIONS has committed

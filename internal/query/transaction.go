@@ -355,7 +355,8 @@ func (t *Transaction) execute(ctx context.Context, q *Running, req Request, p *p
 		env.Statement = t.e.statement(q, t.g, &t.schema, res, t.prepare)
 	}
 	req.Limits.apply(&env, t.e)
-	if err := q.price(ctx, p.exec, t.g, t.tx, req.Params, req.Limits.units()); err != nil {
+	q.most = req.Limits.units()
+	if err := q.price(ctx, p.exec, t.g, t.tx, req.Params); err != nil {
 		return err
 	}
 	rows, err := p.exec.Run(ctx, t.g, t.tx, env)

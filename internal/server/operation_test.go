@@ -16,6 +16,7 @@ import (
 	"github.com/neo4j/neo4j-go-driver/v6/neo4j"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
@@ -480,4 +481,148 @@ func TestOtherOperations(t *testing.T) {
 	require.NoError(t, tx.begin(&pb.TransactBegin{}))
 	_, err = tx.run("RETURN 1", nil)
 	require.Equal(t, codes.PermissionDenied, status.Code(err))
+}
+
+const functionOperations = `// name: degree
+// param: id :: INTEGER
+MATCH (:Person {id: $id})-[:KNOWS]->(p) RETURN count(p) AS n
+// name: pairs
+// param: id :: INTEGER
+MATCH (:Person {id: $id})-[:KNOWS]->(p) RETURN p.id AS id, p.name AS name ORDER BY id
+// name: audit
+// role: auditor
+MATCH (p:Person) RETURN count(p) AS n
+// name: touch
+// param: id :: INTEGER
+MATCH (p:Person {id: $id}) SET p.seen = true
+// name: known
+// route: get
+// param: id :: INTEGER
+{"Person": {"id": {"$param": "id"}, "@column": "id", "degree()": "degree(id)"}}`
+
+// fetch runs a fetch and returns its answer without the time, and the error of the call, over each transport.
+func (g *guarded) fetch(t *testing.T) map[string]func(by access.Role, method, body, ceiling string) string {
+	times := regexp.MustCompile(`,"time":[0-9]+`)
+	return map[string]func(by access.Role, method, body, ceiling string) string{
+		"HTTP": func(by access.Role, method, body, ceiling string) string {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+g.addrs.HTTP+"/"+method, strings.NewReader(body))
+			require.NoError(t, err)
+			req.Header.Set("Authorization", "Bearer "+g.tokens[by])
+			if ceiling != "" {
+				req.Header.Set("Hopgate-Max-Cost", ceiling)
+			}
+			res, err := http.DefaultClient.Do(req)
+			require.NoError(t, err)
+			defer res.Body.Close()
+			text, err := io.ReadAll(res.Body)
+			require.NoError(t, err)
+			return times.ReplaceAllString(string(text), "")
+		},
+		"gRPC": func(by access.Role, method, body, ceiling string) (text string) {
+			ctx := g.as(by)
+			if ceiling != "" {
+				ctx = metadata.AppendToOutgoingContext(ctx, "hopgate-max-cost", ceiling)
+			}
+			stream, err := pb.NewGraphServiceClient(g.conn).Fetch(ctx, &pb.FetchRequest{Method: method, Request: []byte(body)})
+			require.NoError(t, err)
+			for {
+				part, err := stream.Recv()
+				if errors.Is(err, io.EOF) {
+					return times.ReplaceAllString(text, "")
+				}
+				require.NoError(t, err)
+				text += string(part.GetChunk())
+			}
+		},
+	}
+}
+
+// TestFunctionsOverTransports calls operations as remote functions over HTTP and gRPC. What fails names the path of its key.
+func TestFunctionsOverTransports(t *testing.T) {
+	g := serveGuarded(t)
+	for _, req := range []*pb.QueryRequest{
+		{Statement: "CREATE CONSTRAINT FOR (p:Person) REQUIRE p.id IS UNIQUE"},
+		{Statement: "CREATE (a:Person {id: 1, name: 'Ann'})-[:KNOWS]->(:Person {id: 2, name: 'Bob'}), (a)-[:KNOWS]->(:Person {id: 3, name: 'Cid'})"},
+		{Statement: "CALL db.operations.put($text)", Parameters: map[string]*pb.Value{"text": toValue(functionOperations)}},
+		{Statement: "CALL db.operations.put('// name: old\nRETURN 1 AS one')"},
+		{Statement: "CALL db.operations.disable('old')"},
+	} {
+		_, err := g.query(g.as(access.Admin), req)
+		require.NoError(t, err)
+	}
+	for transport, fetch := range g.fetch(t) {
+		for _, c := range []struct {
+			by              access.Role
+			body, ceiling   string
+			answer, without string // parts
+		}{
+			{access.Reader, `{"Person": {"id": 1, "@column": "id", "n()": "degree(id)", "pairs()": "pairs(id)"}}`, "", `{"Person":{"id":1,"n":2,"pairs":[{"id":2,"name":"Bob"},{"id":3,"name":"Cid"}]},"ok":true,"code":200`, ""},
+			{access.Reader, `{"Person[]": {"Person": {"@column": "id", "@order": "id+", "n()": "degree(id)"}}}`, "", `{"Person[]":[{"id":1,"n":2},{"id":2,"n":0},{"id":3,"n":0}],"ok":true`, ""},
+			{access.Reader, `{"id": 1, "n()": "degree(id)"}`, "", `{"id":1,"n":2,"ok":true`, ""},
+			{access.Reader, `{"Person[]": {"Person": {"@column": "id,name", "n()": "degree(name)"}}}`, "", `Person[]/Person/n()`, `"n":2`},
+			{access.Reader, `{"Person": {"id": 1, "n()": "nothing(id)"}}`, "", `Person/n()`, `Ann`},
+			{access.Reader, `{"Person": {"id": 1, "n()": "audit()"}}`, "", `Person/n()`, `Ann`},
+			{access.Reader, `{"Person": {"id": 1, "n()": "touch(id)"}}`, "", `\"Person/n()\": the operation touch is no function`, `Ann`},
+			{access.Reader, `{"Person": {"id": 1, "n()": "old()"}}`, "", `\"Person/n()\": the operation old is disabled`, `Ann`},
+			{access.Reader, `{"Person": {"id": 1, "@column": "id", "n()": "degree(id)"}}`, "4", `\"Person/n()\": the request is expected to take`, `"n":2`},
+			{access.Operations, `{"Person": {"id": 1, "n()": "degree(id)"}}`, "", `"code":401`, `Ann`},
+		} {
+			answer := fetch(c.by, "get", c.body, c.ceiling)
+			require.Contains(t, answer, c.answer, "%s %s", transport, c.body)
+			if c.without != "" {
+				require.NotContains(t, answer, c.without, "%s %s", transport, c.body)
+				require.NotContains(t, answer, `"code":200`, "%s %s", transport, c.body)
+			}
+		}
+	}
+	a, err := g.query(g.as(access.Admin), &pb.QueryRequest{Statement: "MATCH (p:Person) WHERE p.seen RETURN count(*)"})
+	require.NoError(t, err)
+	require.EqualValues(t, 0, rowsOf(a.values[0])[0][0], "what was refused has changed nothing")
+}
+
+// A ceiling bounds what an operation, and what runs within a statement, is expected to take.
+func TestCeilingsWithin(t *testing.T) {
+	g := serveGuarded(t)
+	for _, req := range []*pb.QueryRequest{
+		{Statement: "CREATE CONSTRAINT FOR (p:Person) REQUIRE p.id IS UNIQUE"},
+		{Statement: "UNWIND range(1, 200) AS i CREATE (:Person {id: i})"},
+		{Statement: "CALL db.operations.put($text)", Parameters: map[string]*pb.Value{
+			"text": toValue("// name: all\nMATCH (p:Person) RETURN p.id AS id\n// name: list\n// route: get\n{\"Person[]\": {\"count\": 0, \"Person\": {}}}"),
+		}},
+	} {
+		_, err := g.query(g.as(access.Admin), req)
+		require.NoError(t, err)
+	}
+	for _, statement := range []string{
+		"CALL op.all", "CALL op.list", "CALL db.operations.call('all', []) YIELD value RETURN size(value)",
+		`CALL db.fetch.run('get', '{"Person[]": {"count": 0, "Person": {}}}') YIELD value RETURN size(keys(value))`,
+		"CALL apoc.cypher.run('MATCH (p:Person) RETURN p.id', {}) YIELD value RETURN count(*)",
+	} {
+		for ceiling, refused := range map[string]bool{"50": true, "100000": false} {
+			_, err := g.query(metadata.AppendToOutgoingContext(g.as(access.Writer), "hopgate-max-cost", ceiling), &pb.QueryRequest{Statement: statement})
+			tx := g.transact(metadata.AppendToOutgoingContext(g.as(access.Writer), "hopgate-max-cost", ceiling), t)
+			require.NoError(t, tx.begin(&pb.TransactBegin{}))
+			_, within := tx.run(statement, nil)
+			for _, err := range []error{err, within} {
+				if !refused {
+					require.NoError(t, err, statement)
+					continue
+				}
+				require.Equal(t, codes.FailedPrecondition, status.Code(err), "%s: %v", statement, err)
+				require.ErrorContains(t, err, "more than 50, its limit maxCost", statement)
+			}
+		}
+	}
+	for _, path := range []string{"/v1/op/all", "/v1/op/list", "/get?operation=list"} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+g.addrs.HTTP+path, strings.NewReader("{}"))
+		require.NoError(t, err)
+		req.Header.Set("Authorization", "Bearer "+g.tokens[access.Operations])
+		req.Header.Set("Hopgate-Max-Cost", "50")
+		res, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		text, err := io.ReadAll(res.Body)
+		require.NoError(t, err)
+		require.NoError(t, res.Body.Close())
+		require.Contains(t, string(text), "more than 50, its limit maxCost", path)
+	}
 }

@@ -68,10 +68,14 @@ func (h *Handler) call(w http.ResponseWriter, r *http.Request, q *queryRequest, 
 // answered as that of a statement.
 func (h *Handler) callFetch(w http.ResponseWriter, r *http.Request, req *query.Request, f *format) {
 	out := &fetchWriter{w: w, status: true, cond: condition(r, format{media: mediaFetch})}
-	code, err := out.run(r, h.e, query.FetchRequest{
+	fetch := query.FetchRequest{
 		Graph: req.Graph, Operation: req.Operation, Params: req.Params, ReadOnly: req.ReadOnly, Unsafe: req.Unsafe, Stale: req.Stale,
 		Timeout: readPrefer(r.Header.Values("Prefer")).wait,
-	})
+	}
+	if req.Limits != nil {
+		fetch.Units = req.Limits.Units
+	}
+	code, err := out.run(r, h.e, fetch)
 	switch {
 	case err == nil:
 		out.finish(code, nil)
