@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/neo4j/neo4j-go-driver/v6/neo4j"
@@ -52,6 +53,9 @@ func tenants(t *testing.T, s *server, others bool) {
 func (s *server) as(t *testing.T, token, statement string) {
 	require.NotContains(t, s.askAs(token, "/v1/query", fmt.Sprintf(`{"statement": %q}`, statement)), `"errors"`, statement)
 }
+
+// bobToken is the token of a caller with the rights of ann, whose requests may be expected to take 30 units.
+const bobToken = "token of bob"
 
 // probes are requests by which a caller looks for what it may not see.
 var probes = []struct{ path, body string }{
@@ -124,6 +128,7 @@ var probes = []struct{ path, body string }{
 
 var (
 	elementIDs = regexp.MustCompile(`"(elementId|ElementId|StartElementId|EndElementId|_element_id|startNodeElementId|endNodeElementId|id)":"[^"]*"|"(Id|StartId|EndId)":\d+`)
+	costTimes  = regexp.MustCompile(`, (bytes|cpu|queue)=[\d.]+`) // element ids differ in length
 	times      = regexp.MustCompile(`"(time|time_ms|ms|us|started|elapsedMs|timeUs|cpuUs|bookmarks?)":("[^"]*"|\[[^]]*\]|[\d.]+)`)
 )
 
@@ -142,13 +147,26 @@ func boltAnswer(t *testing.T, d neo4j.Driver, statement string) string {
 	return string(text)
 }
 
+// costly returns an answer with what its request took, without times.
+func costly(t *testing.T, s *server, path, body string) string {
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.addrs.HTTP+path, strings.NewReader(body))
+	require.NoError(t, err)
+	req.Header.Set("Authorization", "Bearer "+annToken)
+	res, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	return string(text) + costTimes.ReplaceAllString(res.Header.Get("Hopgate-Cost")+res.Trailer.Get("Hopgate-Cost"), "")
+}
+
 // What a caller gets by any of the probes is what it gets from a graph without what is hidden from it.
 func TestRulesChannels(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "tokens.yaml")
-	writeTokens(t, file, map[string]string{"root": "role: admin", "ann": "roles: [agent], claims: {tenant: 1}"})
+	writeTokens(t, file, map[string]string{"root": "role: admin", "ann": "roles: [agent], claims: {tenant: 1}", "bob": `roles: [agent], claims: {tenant: 1}, limits: "cost=30"`})
 	var all [2]*server
-	var drivers [2]neo4j.Driver
+	var drivers, bobs [2]neo4j.Driver
 	for i := range all {
 		all[i] = start(t, filepath.Join(t.TempDir(), "data"), "--tokens-file", file, "--bolt", "127.0.0.1:0")
 		tenants(t, all[i], i == 1)
@@ -156,15 +174,18 @@ func TestRulesChannels(t *testing.T) {
 		drivers[i], err = neo4j.NewDriver("bolt://"+all[i].addrs.Bolt, neo4j.BearerAuth(annToken))
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = drivers[i].Close(context.Background()) })
+		bobs[i], err = neo4j.NewDriver("bolt://"+all[i].addrs.Bolt, neo4j.BearerAuth(bobToken))
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = bobs[i].Close(context.Background()) })
 	}
 	for _, p := range probes {
 		var got [2]string
 		for i, s := range all {
 			switch {
 			case p.path == "":
-				got[i] = s.askAs(annToken, "/v1/query", fmt.Sprintf(`{"statement": %q}`, p.body)) + boltAnswer(t, drivers[i], p.body)
+				got[i] = costly(t, s, "/v1/query", fmt.Sprintf(`{"statement": %q}`, p.body)) + boltAnswer(t, drivers[i], p.body)
 			case p.body != "":
-				got[i] = s.askAs(annToken, "/"+p.path, p.body)
+				got[i] = costly(t, s, "/"+p.path, p.body)
 			default:
 				req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.addrs.HTTP+"/v1/"+p.path, nil)
 				require.NoError(t, err)
@@ -182,6 +203,33 @@ func TestRulesChannels(t *testing.T) {
 		require.NotContains(t, got[1], "InvalidRequest")
 		if got[0] != got[1] {
 			t.Errorf("%s %s\n%s\n%s", p.path, p.body, got[0], got[1])
+		}
+	}
+
+	// A ceiling of its own is refused, and one of its token tells what it is, not what was expected; no answer has an estimate.
+	const people = `{"statement": "MATCH (p:Person) RETURN p.id"%s}`
+	for i, s := range all {
+		answer := costly(t, s, "/v1/query", fmt.Sprintf(people, ""))
+		require.Contains(t, answer, "visits=20, rows=20")
+		require.NotContains(t, answer, "estimate")
+		require.Contains(t, costly(t, s, "/v1/query", fmt.Sprintf(people, `, "maxCost": 1000000`)), "maxCost: access rules hide a part of the graph")
+		require.Contains(t, s.askAs(rootToken, "/v1/query", fmt.Sprintf(people, `, "maxCost": 1`)), fmt.Sprintf("to take %d units, more than 1,", 2*[]int{20, 71}[i]))
+		for _, refused := range []string{
+			s.askAs(bobToken, "/v1/query", fmt.Sprintf(people, "")), s.askAs(bobToken, "/get", `{"Person[]": {"count": 0, "Person": {}}}`), boltAnswer(t, bobs[i], "MATCH (p:Person) RETURN p.id"),
+			s.askAs(bobToken, "/v1/query", `{"statement": "CALL apoc.cypher.run('MATCH (p:Person) RETURN p.id', {}) YIELD value RETURN value"}`),
+		} {
+			require.Contains(t, refused, "the request is expected to take more than 30 units, its limit cost of")
+		}
+		for _, path := range []string{"slowlog", "queries"} { // an admin sees the requests of all
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.addrs.HTTP+"/v1/"+path, nil)
+			require.NoError(t, err)
+			req.Header.Set("Authorization", "Bearer "+bobToken)
+			res, err := http.DefaultClient.Do(req)
+			require.NoError(t, err)
+			text, err := io.ReadAll(res.Body)
+			require.NoError(t, err)
+			require.NoError(t, res.Body.Close())
+			require.NotContains(t, string(text), "estimate", path)
 		}
 	}
 

@@ -719,15 +719,12 @@ func (e *preparer) compile(ctx context.Context, count *steps.Counter, g shard.Gr
 	defer tx.Rollback()
 	c := tx.Statistics()
 	optimize.Plan(q, optimize.Env{Counts: c, Indexes: g.Indexes(), Features: g.Features(), Rules: tx.Features().Rules, Steps: count})
-	x, err := e.compileEstimated(q, count)
-	if restricted.Whole(g) != g {
-		q.Estimates = nil // they tell of hidden elements
-	}
+	x, err := e.compileEstimated(g, q, count)
 	return x, c.Vertices + c.Edges, err
 }
 
-// compileEstimated compiles an optimized plan and marks it as long-running if the estimates say so.
-func (e *preparer) compileEstimated(q *plan.Query, count *steps.Counter) (*exec.Prepared, error) {
+// compileEstimated compiles an optimized plan and marks it as long-running if the estimates say so. No caller sees those of hidden elements.
+func (e *preparer) compileEstimated(g shard.Graph, q *plan.Query, count *steps.Counter) (*exec.Prepared, error) {
 	x, err := exec.Compile(q, exec.Options{Steps: count, BatchSize: e.store.Features().Rows})
 	if err != nil {
 		return nil, err
@@ -737,6 +734,9 @@ func (e *preparer) compileEstimated(q *plan.Query, count *steps.Counter) (*exec.
 			x.SetLongRunning(true)
 			break
 		}
+	}
+	if restricted.Whole(g) != g {
+		q.Estimates = nil
 	}
 	return x, nil
 }

@@ -403,7 +403,7 @@ func (r *fetchRun) prepare(ctx context.Context, q *plan.Query) (*exec.Prepared, 
 		r.e.metrics.PlanMisses.Add(1)
 		count := countFor(ctx)
 		optimize.Plan(q, optimize.Env{Counts: r.tx.Statistics(), Indexes: r.g.Indexes(), Features: r.g.Features(), Rules: r.tx.Features().Rules, Steps: count})
-		return r.e.compileEstimated(q, count)
+		return r.e.compileEstimated(r.g, q, count)
 	}, &r.e.metrics.PlanHits, func() error {
 		r.e.fetches.Drop(r.g, r.programs)
 		return errStalePlan

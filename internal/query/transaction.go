@@ -428,7 +428,7 @@ func (t *Transaction) prepare(ctx context.Context, text string, params map[strin
 	own := *p
 	own.asked = source{} // the text is planned unchanged
 	optimize.Plan(q, optimize.Env{Counts: t.tx.Statistics(), Indexes: both, Features: t.g.Features(), Steps: count})
-	own.exec, err = t.e.compileEstimated(q, count)
+	own.exec, err = t.e.compileEstimated(t.g, q, count)
 	return &own, err
 }
 
