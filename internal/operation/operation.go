@@ -212,6 +212,23 @@ type State struct {
 	// Problem is why the operation cannot be planned, which label, type or property it names that the graph lacks, or which index its plan has
 	// lost; "" if nothing is wrong.
 	Problem string
+	// Columns are those of the result of a statement; nil if it cannot be planned.
+	Columns []Column
+}
+
+// Column is a column of a result.
+type Column struct {
+	Name  string
+	Types []string // JSON types that its values may have, in ascending order; nil: any
+}
+
+// Schema returns the JSON Schema of the values, which may be null.
+func (c *Column) Schema() map[string]any {
+	out := map[string]any{"title": c.Name}
+	if c.Types != nil {
+		out["type"] = append(slices.Clone(c.Types), "null")
+	}
+	return out
 }
 
 // State returns enabled, disabled, or broken.

@@ -8,6 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/operation"
 	"github.com/hopgate/hopgate/internal/query/cypher"
+	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/trusted"
 	"github.com/hopgate/hopgate/internal/shard"
 )
@@ -225,11 +226,14 @@ func (p planner) Plan(ctx context.Context, g shard.Graph, o *operation.Operation
 		out.Params = x.params
 	}
 	if x.command == nil && req.typed == nil {
-		q, _, err := cypher.Compile(o.Statement, cypher.Options{Procedures: p.e.procs.Signature, ProcedureNames: p.e.procs.Names, Steps: countFor(ctx)})
+		kinds := map[string]fn.Kinds{}
+		q, _, err := cypher.Compile(o.Statement, cypher.Options{
+			Procedures: p.e.procs.Signature, ProcedureNames: p.e.procs.Names, Steps: countFor(ctx), Results: kinds,
+		})
 		if err != nil {
 			return out, err
 		}
-		out.Single = q.Single()
+		out.Single, out.Columns = q.Single(), trusted.Columns(q.Names, kinds)
 	}
 	if x.command == nil {
 		out.Seeks, out.Named = x.exec.Query.Seeks(), x.exec.Query.NamedIndexes()

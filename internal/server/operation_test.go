@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/neo4j/neo4j-go-driver/v6/neo4j"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -625,4 +627,53 @@ func TestCeilingsWithin(t *testing.T) {
 		require.NoError(t, res.Body.Close())
 		require.Contains(t, string(text), "more than 50, its limit maxCost", path)
 	}
+}
+
+// The description has the columns of an operation with the types that their values may have, and answers keep to it.
+func TestOperationResultsDescribed(t *testing.T) {
+	g := serveGuarded(t)
+	const text = "// name: kinds\nMATCH (p:Person {id: 1})-[k:KNOWS]->() RETURN p, k, p.name AS name, count(*) AS n, 1.5 / 0 AS f, [1] AS l, p.id > 0 AS b, {a: 1} AS m, " +
+		"date('2020-01-02') AS d, null AS z, point({x: 1, y: 2}) AS at LIMIT 1\n\n// name: nothing\nCREATE (:Person)"
+	for _, statement := range []string{"CREATE (:Person {id: 1, name: 'Ann'})-[:KNOWS]->(:Person {id: 2})", "CALL db.operations.put($text)"} {
+		_, err := g.query(g.as(access.Admin), &pb.QueryRequest{Statement: statement, Parameters: map[string]*pb.Value{"text": toValue(text)}})
+		require.NoError(t, err)
+	}
+	code, body := g.answer(t, access.Admin, "GET", "http://"+g.addrs.HTTP+"/openapi.json", "")
+	require.Equal(t, http.StatusOK, code)
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	require.NoError(t, err)
+	c := jsonschema.NewCompiler()
+	require.NoError(t, c.AddResource("openapi.json", doc))
+	schema := func(name string) *jsonschema.Schema {
+		at, err := c.Compile("openapi.json#/paths/~1v1~1op~1" + name + "/post/responses/200/content/application~1json/schema")
+		require.NoError(t, err)
+		return at
+	}
+	for _, name := range []string{"kinds", "nothing"} {
+		code, body = g.answer(t, access.Admin, "POST", "http://"+g.addrs.HTTP+"/v1/op/"+name, "{}")
+		require.Equal(t, http.StatusOK, code, "%s", body)
+		answer, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+		require.NoError(t, err)
+		require.NoError(t, schema(name).Validate(answer), "%s", body)
+	}
+	var rows struct {
+		PrefixItems []struct {
+			Title string
+			Type  []string
+		}
+	}
+	part := doc
+	for _, key := range []string{"paths", "/v1/op/kinds", "post", "responses", "200", "content", "application/json", "schema", "properties", "data", "properties", "values", "items"} {
+		part = part.(map[string]any)[key]
+	}
+	raw, err := json.Marshal(part)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(raw, &rows))
+	var types []string
+	for _, i := range rows.PrefixItems {
+		types = append(types, i.Title+" "+strings.Join(i.Type, ","))
+	}
+	require.Equal(t, []string{
+		"p object,null", "k object,null", "name ", "n integer,null", "f integer,number,string,null", "l array,null", "b boolean,null", "m object,null", "d string,null", "z ", "at ",
+	}, types)
 }

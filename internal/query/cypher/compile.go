@@ -25,7 +25,7 @@ func Compile(text string, opts Options) (q *plan.Query, c Command, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := check.Statement(stmt, check.Options{Procedures: procs, ProcedureNames: opts.ProcedureNames, Steps: opts.Steps}); err != nil {
+	if err := check.Statement(stmt, check.Options{Procedures: procs, ProcedureNames: opts.ProcedureNames, Steps: opts.Steps, Results: opts.Results}); err != nil {
 		return nil, nil, err
 	}
 	switch stmt.Body.(type) {

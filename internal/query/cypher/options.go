@@ -6,6 +6,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher/parse"
+	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/steps"
 )
 
@@ -24,6 +25,8 @@ type Options struct {
 	Literals []parse.Literal
 	// Steps counts the work, and may end it; nil: nobody does.
 	Steps *steps.Counter
+	// Results, if not nil, is filled with the kinds that the columns of the result may have, by name.
+	Results map[string]fn.Kinds
 }
 
 // Signature is the signature of a procedure.

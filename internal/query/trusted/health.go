@@ -78,7 +78,10 @@ func (m *Manager) Broken() map[string]int {
 			c.all, c.broken = 0, 0
 			for _, o := range operation.All(c.g.Definitions()) {
 				c.all++
-				if !o.Disabled && m.problem(context.Background(), c.g, o) != "" {
+				if o.Disabled {
+					continue
+				}
+				if problem, _ := m.problem(context.Background(), c.g, o); problem != "" {
 					c.broken++
 				}
 			}
@@ -106,27 +109,27 @@ func (m *Manager) Called() []*Called {
 	})
 }
 
-// problem plans an operation and returns what is wrong with it.
-func (m *Manager) problem(ctx context.Context, g shard.Graph, o *operation.Operation) string {
+// problem plans an operation and returns what is wrong with it, and the columns of its result if it can be planned.
+func (m *Manager) problem(ctx context.Context, g shard.Graph, o *operation.Operation) (problem string, columns []operation.Column) {
 	p, err := m.e.Plan(ctx, g, o)
 	if err != nil {
-		return graph.AsError(err).Error()
+		return graph.AsError(err).Error(), nil
 	}
 	if p.Unknown != "" {
-		return p.Unknown
+		return p.Unknown, p.Columns
 	}
 	indexes := g.Indexes()
 	for _, name := range p.Named {
 		if !slices.ContainsFunc(indexes, func(ix graph.Index) bool { return ix.Online && ix.Name == name }) {
-			return "there is no online index " + name + ", which the operation searches"
+			return "there is no online index " + name + ", which the operation searches", p.Columns
 		}
 	}
 	for _, text := range o.Indexes {
 		if !slices.ContainsFunc(indexes, func(ix graph.Index) bool { return ix.Indexed && ix.Online && textOf(&ix) == text }) {
-			return "there is no online index " + text + ", in which the operation sought when it was put"
+			return "there is no online index " + text + ", in which the operation sought when it was put", p.Columns
 		}
 	}
-	return ""
+	return "", p.Columns
 }
 
 // textOf describes what an index is over: another one of the same text serves as well.

@@ -39,6 +39,7 @@ type Plan struct {
 	Unknown string // the notification about a label, type or property that the graph lacks, or ""
 	Seeks   []graph.Index
 	Named   []string // the indexes that procedures search by name
+	Columns []operation.Column
 }
 
 // Manager lists and changes the trusted operations of the graphs of an engine.
@@ -67,7 +68,9 @@ func (m *Manager) List(ctx context.Context, graphName string) ([]operation.State
 	var out []operation.State
 	for _, o := range all {
 		if !o.Disabled || id == nil || id.In(graphName) == access.Admin {
-			out = append(out, operation.State{Operation: o, Problem: m.problem(ctx, restricted.Whole(g), o)})
+			st := operation.State{Operation: o}
+			st.Problem, st.Columns = m.problem(ctx, restricted.Whole(g), o)
+			out = append(out, st)
 		}
 	}
 	return out, nil

@@ -161,8 +161,29 @@ func described(generic map[string]any, method string, o *operation.State, own ma
 			out[key] = v
 		}
 	}
+	if of, ok := out["responses"].(map[string]any); ok && o.Columns != nil {
+		all := maps.Clone(of)
+		all["200"] = map[string]any{"description": "the rows", "content": map[string]any{wire.MediaPlain: map[string]any{"schema": rowsOf(o.Columns)}}}
+		out["responses"] = all
+	}
 	maps.Copy(out, own)
 	return out
+}
+
+// rowsOf returns the JSON Schema of an answer with some columns.
+func rowsOf(columns []operation.Column) map[string]any {
+	names, types := make([]string, len(columns)), make([]any, len(columns))
+	for i := range columns {
+		names[i], types[i] = columns[i].Name, columns[i].Schema()
+	}
+	row := map[string]any{"type": "array", "minItems": len(types), "maxItems": len(types)}
+	if len(types) > 0 {
+		row["prefixItems"] = types
+	}
+	return map[string]any{"type": "object", "required": []string{"data"}, "properties": map[string]any{"data": map[string]any{
+		"type": "object", "required": []string{"fields", "values"},
+		"properties": map[string]any{"fields": map[string]any{"const": names}, "values": map[string]any{"type": "array", "items": row}},
+	}}}
 }
 
 // queryParameters describes parameters in a query string; ok is false if one cannot stand there.

@@ -42,6 +42,8 @@ type Options struct {
 	ProcedureNames func() []string
 	// Steps counts the work, and may end it; nil: nobody does.
 	Steps *steps.Counter
+	// Results, if not nil, is filled with the kinds that the columns of the result may have, by name.
+	Results map[string]fn.Kinds
 }
 
 // Statement checks a statement. An error is a *graph.Error of phase compile with a position.
@@ -61,7 +63,11 @@ func Statement(s *ast.Statement, o Options) (err error) {
 			err = f.err
 		}
 	}()
-	c.query(q, newScope(nil), block{})
+	if out := c.query(q, newScope(nil), block{}); out != nil && o.Results != nil {
+		for _, name := range out.names() {
+			o.Results[name] = out.typeOf(name).kinds
+		}
+	}
 	if c.unnamed != nil {
 		c.unnamed()
 	}
