@@ -234,7 +234,7 @@ func TestClusterOperationDoors(t *testing.T) {
 	asked := 0
 	eventually(t, func() bool { // the counters reach the other gateway
 		asked++
-		statement := fmt.Sprintf(`{"statement": "MATCH (:Person {id: 1})-[:KNOWS]->(p) RETURN p.name AS n%d"}`, asked) // planned anew
+		statement := fmt.Sprintf(`{"statement": "MATCH (:Person {id: 1})-[:KNOWS]->(p) RETURN p.name AS n%d"}`, asked) // not in the plan cache
 		return strings.Contains(postUnder(t, other.http, "/v1/query", statement, "3"), ceilingExceeded)
 	}, 20*time.Millisecond)
 	for door, call := range doors {

@@ -61,7 +61,7 @@ func parseFunction(text string) (f *Function, why string) {
 		return nil, `must be a function such as "name(a,b)"`
 	}
 	if !isFunctionName(f.Name) {
-		return nil, strconv.Quote(f.Name) + " is no name of a function"
+		return nil, strconv.Quote(f.Name) + " is not a function name"
 	}
 	if strings.TrimSpace(inner) == "" {
 		return f, ""
