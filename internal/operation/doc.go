@@ -16,7 +16,7 @@
 //	MATCH (:Person {id: $id})-[:KNOWS]-(p) RETURN p.name AS name ORDER BY name LIMIT $most
 //
 // Each line "// name:" begins an operation. A default is JSON. With a line "// route:", the operation is a fetch or a traversal, and the body of
-// that route stands in place of the statement; {"$param": "id"} stands for a parameter, wherever a value may stand:
+// that route replaces the statement, and {"$param": "id"} replaces any value in it by a parameter:
 //
 //	// name: person
 //	// route: get

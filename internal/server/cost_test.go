@@ -23,6 +23,21 @@ import (
 // told is what an answer tells of its cost: a dictionary of structured fields.
 var told = regexp.MustCompile(`^visits=(\d+), rows=(\d+), bytes=(\d+), cpu=\d+\.\d{1,3}, queue=\d+\.\d{1,3}(?:, estimate=(\d+))?$`)
 
+// posted sends JSON with some headers and returns the answer, whose body is read.
+func posted(t *testing.T, url, body string, header http.Header) (*http.Response, []byte) {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
+	require.NoError(t, err)
+	maps.Copy(req.Header, header)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	text, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	require.NoError(t, res.Body.Close())
+	return res, text
+}
+
 // A short answer has its cost in a header, one that begins before its request has ended in a trailer, over HTTP and gRPC.
 func TestCostIsTold(t *testing.T) {
 	r := serve(t)
@@ -43,15 +58,7 @@ func TestCostIsTold(t *testing.T) {
 		{"/get", "application/json", `{"P[]": {"count": 3, "P": {}}}`, false, "1024", "3"}, // a whole batch
 		{"/get", "application/json", `{"P[]": {"count": 0, "P": {}}}`, true, "20000", "20000"},
 	} {
-		req, err := http.NewRequest(http.MethodPost, "http://"+r.addrs.HTTP+c.path, strings.NewReader(c.body))
-		require.NoError(t, err)
-		req.Header.Set("Accept", c.accept)
-		req.Header.Set("Content-Type", "application/json")
-		res, err := http.DefaultClient.Do(req)
-		require.NoError(t, err)
-		body, err := io.ReadAll(res.Body)
-		require.NoError(t, err)
-		require.NoError(t, res.Body.Close())
+		res, body := posted(t, "http://"+r.addrs.HTTP+c.path, c.body, http.Header{"Accept": {c.accept}})
 		require.Equal(t, http.StatusOK, res.StatusCode, "%s", body)
 		in, out := res.Header, res.Trailer
 		if c.trailer {
@@ -65,18 +72,9 @@ func TestCostIsTold(t *testing.T) {
 	}
 
 	// A client that reads no trailers asks for it in the body.
-	for accept, end := range map[string]string{"application/json": "}\n", "application/x-ndjson": "}\n", "application/vnd.neo4j.query": "}\n"} {
-		req, err := http.NewRequest(http.MethodPost, "http://"+r.addrs.HTTP+"/v1/query", strings.NewReader(many))
-		require.NoError(t, err)
-		req.Header.Set("Accept", accept)
-		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("Prefer", "error-lines, cost")
-		res, err := http.DefaultClient.Do(req)
-		require.NoError(t, err)
-		body, err := io.ReadAll(res.Body)
-		require.NoError(t, err)
-		require.NoError(t, res.Body.Close())
-		require.Regexp(t, `,"cost":\{"visits":20000,"rows":20000,"bytes":\d{5,},"cpuMs":[0-9.]+,"queueMs":0\.0(,"estimate":\d+)?\}`+end+"$", string(body))
+	for _, accept := range []string{"application/json", "application/x-ndjson", "application/vnd.neo4j.query"} {
+		_, body := posted(t, "http://"+r.addrs.HTTP+"/v1/query", many, http.Header{"Accept": {accept}, "Prefer": {"error-lines, cost"}})
+		require.Regexp(t, `,"cost":\{"visits":20000,"rows":20000,"bytes":\d{5,},"cpuMs":[0-9.]+,"queueMs":0\.0(,"estimate":\d+)?\}}\n$`, string(body))
 	}
 
 	stream, err := pb.NewGraphServiceClient(r.conn).Query(context.Background(), &pb.QueryRequest{Statement: "MATCH (p:P) WHERE p.k > 19998 RETURN p.k"})
@@ -116,15 +114,7 @@ func TestCeilings(t *testing.T) {
 		{"/get", `{"P[]": {"count": 0, "P": {}}}`, http.Header{"Hopgate-Max-Cost": {"x"}, "Prefer": {"http-status"}}, 406, "must be a whole number"},
 		{"/db/neo4j/query/v2/tx", `{"statement": "MATCH (p:P) RETURN p.k", "maxCost": 10}`, nil, 422, "CostTooHigh"},
 	} {
-		req, err := http.NewRequest(http.MethodPost, "http://"+r.addrs.HTTP+c.path, strings.NewReader(c.body))
-		require.NoError(t, err)
-		maps.Copy(req.Header, c.header)
-		req.Header.Set("Content-Type", "application/json")
-		res, err := http.DefaultClient.Do(req)
-		require.NoError(t, err)
-		body, err := io.ReadAll(res.Body)
-		require.NoError(t, err)
-		require.NoError(t, res.Body.Close())
+		res, body := posted(t, "http://"+r.addrs.HTTP+c.path, c.body, c.header)
 		require.Equal(t, c.status, res.StatusCode, "%s: %s", c.body, body)
 		require.Contains(t, string(body), c.says, c.body)
 	}

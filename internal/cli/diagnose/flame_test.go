@@ -34,7 +34,7 @@ func TestFlame(t *testing.T) {
 	require.Equal(t, 1, strings.Count(string(page), "</script>"))
 	require.NotContains(t, string(page), `id="widths"`)
 
-	// The difference of two profiles compares shares, and includes functions that are gone.
+	// The difference of two profiles compares shares, and includes functions that only the first one has.
 	gone := f(3, "gone")
 	base := &profile.Profile{SampleType: p.SampleType, Sample: []*profile.Sample{
 		{Location: []*profile.Location{a}, Value: []int64{1, 1}}, {Location: []*profile.Location{gone, a}, Value: []int64{1, 3}},

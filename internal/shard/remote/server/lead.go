@@ -314,7 +314,7 @@ func (l *Leader) present(ctx context.Context, t *led, name string, snap uint64, 
 	return true, l.confirm(ctx)
 }
 
-// Version needs no confirmation: a snapshot has the same versions whoever leads, and Renew tells whether it is the present one.
+// Version does not confirm the lead: the versions of a snapshot never change, and Renew tells whether it is current.
 func (s *leadService) Version(ctx context.Context, r *pb.VersionRequest) (*pb.VersionResponse, error) {
 	return withTx(ctx, s, r.GetTx(), false, func(_ *Leader, t *led) (*pb.VersionResponse, error) {
 		v, ok, err := t.tx.Version(ctx, &shard.Parts{
