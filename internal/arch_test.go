@@ -43,6 +43,7 @@ internal/rpc
 internal/search
 internal/search/hnsw
 internal/storage/keys
+internal/changelog
 internal/storage/cache
 internal/storage/codec
 internal/storage/kv

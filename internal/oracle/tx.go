@@ -280,6 +280,9 @@ var features = func() (s shard.FeatureSet) {
 // Features implements shard.Tx.
 func (t *Tx) Features() shard.Features { return shard.Features{Text: t, Exact: t, Set: &features} }
 
+// ChangeLog implements shard.Graph.
+func (*Graph) ChangeLog() shard.ChangeLog { return nil }
+
 // Features implements shard.Graph.
 func (*Graph) Features() *shard.FeatureSet { return &features }
 

@@ -448,6 +448,7 @@ func (*readOnlyGraph) Definitions() *definition.Set                    { return 
 func (*readOnlyGraph) Load(context.Context, *Load) error               { return errReadOnly() }
 func (*readOnlyGraph) Define(context.Context, definition.Change) error { return errReadOnly() }
 func (g *readOnlyGraph) Size() uint64                                  { return g.size() }
+func (*readOnlyGraph) ChangeLog() ChangeLog                            { return nil }
 func (*readOnlyGraph) Features() *FeatureSet                           { return &readOnly }
 func (*readOnlyGraph) LoadState(context.Context, string) (uint64, []byte, error) {
 	return 0, nil, nil

@@ -27,12 +27,13 @@ const (
 	DegreeBounds
 	RuleScans
 	Versions
+	Commits
 	NumFeatures
 )
 
 var featureNames = [NumFeatures]string{
 	"aggregates", "full text", "turns", "validation", "read metering", "wire metering", "passing", "exact counts", "change dates", "degree bounds", "rule scans",
-	"versions",
+	"versions", "commits",
 }
 
 // String returns the name of the feature.
@@ -59,6 +60,7 @@ type Features struct {
 	Bounds     Bounder
 	Rules      RuleScanner
 	Versions   Versioned
+	Commits    Committed
 	// Set says why features are missing.
 	Set *FeatureSet
 }

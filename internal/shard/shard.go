@@ -47,6 +47,8 @@ type Graph interface {
 	LoadState(ctx context.Context, stream string) (seq uint64, mark []byte, err error)
 	// Size is about the number of vertices and edges. It asks no other process.
 	Size() uint64
+	// ChangeLog returns the commit log, nil if the graph has none.
+	ChangeLog() ChangeLog
 	// Features says which features the graph's transactions have. It is the same set as long as the graph is open.
 	Features() *FeatureSet
 }

@@ -104,7 +104,8 @@ func TestReads(t *testing.T) {
 				return
 			}
 		}
-	}, open, shard.Aggregates, shard.FullText, shard.Turns, shard.Validation, shard.ReadMetering, shard.WireMetering, shard.Passing, shard.ChangeDates, shard.DegreeBounds, shard.RuleScans, shard.Versions)
+	}, open, shard.Aggregates, shard.FullText, shard.Turns, shard.Validation, shard.ReadMetering, shard.WireMetering, shard.Passing,
+		shard.ChangeDates, shard.DegreeBounds, shard.RuleScans, shard.Versions, shard.Commits)
 }
 
 // Queries with hops, paths and aggregates give the oracle's answers, and the plan has no operator that needs a feature.

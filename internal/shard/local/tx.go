@@ -52,7 +52,11 @@ var graphFeatures = shard.FeatureSet{
 	shard.WireMetering: "what is read is in this process",
 	shard.DegreeBounds: "degrees are looked up",
 	shard.RuleScans:    "every vertex is visible",
+	shard.Commits:      "the leader knows of the commits",
 }
+
+// ChangeLog implements shard.Graph.
+func (*Graph) ChangeLog() shard.ChangeLog { return nil }
 
 // Features implements shard.Graph.
 func (g *Graph) Features() *shard.FeatureSet { return &graphFeatures }

@@ -388,6 +388,9 @@ func (v *View) TTLs() (out []graph.TTL) {
 	return out
 }
 
+// ChangeLog implements shard.Graph: the log has what the rules hide.
+func (*View) ChangeLog() shard.ChangeLog { return nil }
+
 // Features implements shard.Graph.
 func (v *View) Features() *shard.FeatureSet { return v.set }
 

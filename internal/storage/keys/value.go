@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"math"
@@ -116,6 +117,24 @@ func appendString(dst []byte, s string) []byte {
 func AppendRef(dst []byte, r Ref) []byte {
 	dst = append(dst, KindRef)
 	return binary.AppendUvarint(binary.AppendUvarint(dst, r.ID), r.Size)
+}
+
+// Identical reports whether values are of the same type and stored alike: 1 and 1.0 are not, NaN is NaN.
+func Identical(a, b graph.Value) bool {
+	if a.Kind() != b.Kind() {
+		return false
+	}
+	switch a.Kind() {
+	case graph.Null:
+		return true
+	case graph.Int:
+		return a.Int() == b.Int()
+	case graph.String:
+		return a.Str() == b.Str()
+	}
+	x, _ := AppendCell(nil, a)
+	y, _ := AppendCell(nil, b)
+	return bytes.Equal(x, y)
 }
 
 // Storable reports whether a value can be a property.

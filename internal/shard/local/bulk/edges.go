@@ -395,7 +395,7 @@ func (e *edgeRows) combine(i, to int32) (changed bool, _ *reject) {
 		if !col.own {
 			col.values, col.own = slices.Clone(col.values), true
 		}
-		changed = changed || !same(col.values[to], v)
+		changed = changed || !keys.Identical(col.values[to], v)
 		col.values[to] = v
 	}
 	return changed, nil

@@ -43,22 +43,6 @@ func merge(strategy shard.Strategy, old, new graph.Value) (v graph.Value, ok boo
 	}
 }
 
-// same reports whether values are of the same type and equal.
-func same(a, b graph.Value) bool {
-	if a.Kind() != b.Kind() {
-		return false
-	}
-	switch a.Kind() {
-	case graph.Int:
-		return a.Int() == b.Int()
-	case graph.String:
-		return a.Str() == b.Str()
-	}
-	x, _ := keys.AppendCell(nil, a)
-	y, _ := keys.AppendCell(nil, b)
-	return bytes.Equal(x, y)
-}
-
 func sum(a, b graph.Value) (v graph.Value, ok bool) {
 	switch {
 	case a.Kind() == graph.Int && b.Kind() == graph.Int:

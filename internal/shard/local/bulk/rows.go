@@ -131,7 +131,7 @@ func rowProps(cols []shard.LoadColumn, row int, old []graph.Property) ([]graph.P
 func changes(old, set []graph.Property) bool {
 	return slices.ContainsFunc(set, func(p graph.Property) bool {
 		at := slices.IndexFunc(old, func(o graph.Property) bool { return o.ID == p.ID })
-		return at < 0 || !same(old[at].Value, p.Value)
+		return at < 0 || !keys.Identical(old[at].Value, p.Value)
 	})
 }
 

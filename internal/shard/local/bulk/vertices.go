@@ -275,7 +275,7 @@ func (p *newVertices) change(group *shard.LoadVertices, row, n int, cols []int) 
 			}
 			return false, r
 		}
-		changed = changed || !same(*cell, v)
+		changed = changed || !keys.Identical(*cell, v)
 		*cell = v
 	}
 	return changed, nil

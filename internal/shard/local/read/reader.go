@@ -75,6 +75,7 @@ var partFeatures = shard.FeatureSet{
 	shard.ChangeDates:  "the leader knows of the commits",
 	shard.DegreeBounds: "degrees are looked up",
 	shard.RuleScans:    "every vertex is visible",
+	shard.Commits:      "the leader knows of the commits",
 	shard.Versions:     "the leader knows of the commits",
 }
 

@@ -21,7 +21,11 @@ var features = shard.FeatureSet{
 	shard.ChangeDates:  "the leader knows of the commits",
 	shard.DegreeBounds: "degrees are looked up",
 	shard.RuleScans:    "every vertex is visible",
+	shard.Commits:      "the leader knows of the commits",
 }
+
+// ChangeLog implements shard.Graph.
+func (*Graph) ChangeLog() shard.ChangeLog { return nil }
 
 // Features implements shard.Graph.
 func (g *Graph) Features() *shard.FeatureSet { return &features }
