@@ -169,7 +169,7 @@ var onlyIn = map[string]string{
 	"github.com/cockroachdb/pebble/v2/vfs":           "internal/storage internal/replica internal/shard/local bench/storage",
 	"go.etcd.io/raft/v3":                             "internal/replica",
 	"github.com/prometheus/client_golang/prometheus": "internal/telemetry internal/server internal/cli",
-	module + "internal/storage":                      "internal/storage internal/shard/local internal/shard/remote internal/telemetry internal/config cmd/hopgate bench/storage",
+	module + "internal/storage":                      "internal/storage internal/changelog internal/shard/local internal/shard/remote internal/telemetry internal/config cmd/hopgate bench/storage",
 	module + "internal/storage/kv":                   "internal/storage internal/replica internal/shard/local internal/telemetry internal/config bench/storage",
 	"github.com/cucumber":                            "internal/conformance/tool",
 	"github.com/golang/geo":                          "internal/graph/spatial",

@@ -41,6 +41,7 @@ import (
 type Graph struct {
 	*storage.Catalog
 	*read.Readers
+	changeLog
 	id       uint64 // see ID
 	dir      string
 	shards   []*storage.Shard

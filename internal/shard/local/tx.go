@@ -55,9 +55,6 @@ var graphFeatures = shard.FeatureSet{
 	shard.Commits:      "the leader knows of the commits",
 }
 
-// ChangeLog implements shard.Graph.
-func (*Graph) ChangeLog() shard.ChangeLog { return nil }
-
 // Features implements shard.Graph.
 func (g *Graph) Features() *shard.FeatureSet { return &graphFeatures }
 
