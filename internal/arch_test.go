@@ -71,6 +71,7 @@ internal/shard/local/part
 internal/shard/local/write
 internal/shard/local/text
 internal/shard/local/maintain
+internal/shard/local/commitlog
 internal/shard/local/bulk
 internal/shard/local
 internal/shard/remote/wire

@@ -136,7 +136,9 @@ func openLocal(ctx context.Context, c *config.Config, memory config.Budget, log 
 
 // storeOptions returns the options of a store that no longer waits for room on a full disk once ctx ends.
 func storeOptions(ctx context.Context, c *config.Config, memory config.Budget, log *slog.Logger) local.Options {
+	logBytes, logAge, _ := c.LogBounds() // the configuration has been checked
 	return local.Options{
+		LogBytes: logBytes, LogAge: logAge,
 		Dir: c.DataDir, Shards: c.Shards, ValueThreshold: int(c.ValueThreshold), CacheMode: memory.CacheMode, CacheBytes: memory.BlockCache,
 		TopologyBytes: memory.Topology,
 		TextBytes:     memory.Text,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
 // Mode says how much of a change the log keeps.
@@ -86,3 +87,6 @@ type Origin struct {
 	// Metadata is what the caller said of the transaction: a map as JSON, or "".
 	Metadata string
 }
+
+// Identical reports whether values are of the same type and stored alike.
+func Identical(a, b graph.Value) bool { return keys.Identical(a, b) }

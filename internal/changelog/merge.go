@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
 // Merger makes one change of all those of an element in a transaction.
@@ -109,7 +108,7 @@ func (c *Change) settle() {
 	}
 	n := 0
 	for i, p := range c.After.Props {
-		if !keys.Identical(p.Value, c.Before.Props[i].Value) {
+		if !Identical(p.Value, c.Before.Props[i].Value) {
 			c.Before.Props[n], c.After.Props[n] = c.Before.Props[i], p
 			n++
 		}
@@ -118,5 +117,5 @@ func (c *Change) settle() {
 }
 
 func equal(a, b []graph.Property) bool {
-	return slices.EqualFunc(a, b, func(p, q graph.Property) bool { return p.ID == q.ID && keys.Identical(p.Value, q.Value) })
+	return slices.EqualFunc(a, b, func(p, q graph.Property) bool { return p.ID == q.ID && Identical(p.Value, q.Value) })
 }

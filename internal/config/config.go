@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"net"
 	"net/url"
 	"os"
@@ -49,6 +50,7 @@ type Config struct {
 	CacheMode      string        // where blocks are cached: block, page or direct
 	BlockCache     size.Bytes    // size of the block cache; 0: three tenths of Memory
 	TopologyCache  string        // size of the topology cache; "": three tenths of Memory
+	LogRetention   string        // bytes and age of the commit log of each graph; see LogBounds
 	ValueThreshold size.Bytes    // values of at least this size are stored separately
 	Shards         int           // number of shards of new graphs; 0: 1, or for hopgate shard as many as processes
 	Replicas       int           // processes of a cluster that keep each shard; 0: one
@@ -99,7 +101,7 @@ func Default() Config {
 	c := Config{
 		Console: true, Bolt: "127.0.0.1:7687", BoltIfFree: true, BoltTLS: "required", BoltAgent: query.Neo4jVersion, BoltMaxConns: 4096, BoltTxIdle: 5 * time.Minute,
 		DataDir: "./hopgate-data", HTTP: "127.0.0.1:8080", GRPC: "127.0.0.1:9090", Admin: "127.0.0.1:6060",
-		CacheMode: "block", ValueThreshold: 1 << 10, DrainTimeout: 10 * time.Second,
+		CacheMode: "block", ValueThreshold: 1 << 10, LogRetention: "1GiB,24h", DrainTimeout: 10 * time.Second,
 		QueryTimeout: time.Minute, MaxTimeout: 24 * time.Hour, TxIdleTimeout: 30 * time.Second, MaxRequest: 64 << 20,
 		MaxQueries: 128, MaxQueue: 1024, QueueTimeout: 10 * time.Second, UserLimits: "queries=50%", GraphLimits: "queries=75%", PlanCache: 1024, SlowLog: 128, ProfileHistory: 128 << 20,
 		OIDCRoles: "roles", LogFormat: "text", LogLevel: "info",
@@ -140,6 +142,7 @@ func (c *Config) settings() []setting {
 		{"block-cache", "size of the block cache; 0 takes three tenths of the budget", &c.BlockCache},
 		{"topology-cache", "size of the topology cache of decoded lists and columns; 0 disables it, empty takes three tenths of the budget", (*text)(&c.TopologyCache)},
 		{"value-threshold", "size from which a value is stored apart", &c.ValueThreshold},
+		{"log-retention", "how much the commit log of a graph keeps, for change streams and reads in the past: bytes, an age, or both, such as 1GiB,24h; 0 keeps no log", (*text)(&c.LogRetention)},
 		{"shards", "number of shards of new graphs; 0 takes 1, or for hopgate shard as many as processes, and cannot be changed in a cluster", (*whole)(&c.Shards)},
 		{"join", "comma-separated addresses at which the processes that a cluster begins with reach each other, the same list for each; for a gateway also srv:NAME or srv://DNS-SERVER/NAME for SRV records; for hopgate serve, empty runs one process by itself", (*text)(&c.Join)},
 		{"peer", "with join: the address by which the other processes reach this one, where hopgate serve listens for them; empty takes the one in join that grpc of hopgate shard names, or that is the only one of this machine; one that is not in join joins a cluster that graphctl member add adds it to", (*text)(&c.Peer)},
@@ -319,6 +322,9 @@ func (c *Config) Validate() error {
 	if c.ValueThreshold < 16 {
 		bad("value-threshold: must be at least 16 bytes, is %d", c.ValueThreshold)
 	}
+	if _, _, err := c.LogBounds(); err != nil {
+		bad("log-retention: %w", err)
+	}
 	if _, err := kv.ParseCacheMode(c.CacheMode); err != nil {
 		bad("cache-mode: %w", err)
 	}
@@ -430,4 +436,23 @@ func (c *Config) YAML() []byte {
 		panic(err) // encoding a map of scalars cannot fail
 	}
 	return out
+}
+
+// LogBounds returns how many bytes and which age the commit log of a graph has at most: an age of 0 is any, bytes below 0 are no log.
+func (c *Config) LogBounds() (bytes int64, age time.Duration, err error) {
+	bytes = math.MaxInt64
+	for part := range strings.SplitSeq(c.LogRetention, ",") {
+		part = strings.TrimSpace(part)
+		if part == "0" && !strings.Contains(c.LogRetention, ",") {
+			return -1, 0, nil
+		}
+		if d, err := time.ParseDuration(part); err == nil && d > 0 && age == 0 {
+			age = d
+		} else if b, err := size.Parse(part); err == nil && b > 0 && bytes == math.MaxInt64 {
+			bytes = int64(b)
+		} else {
+			return 0, 0, fmt.Errorf("%q is not a size such as 1GiB, an age such as 24h, both with a comma between, or 0", c.LogRetention)
+		}
+	}
+	return bytes, age, nil
 }

@@ -2,8 +2,10 @@ package shard
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/hopgate/hopgate/internal/changelog"
+	"github.com/hopgate/hopgate/internal/graph"
 )
 
 // ChangeLog is the commit log of a graph: what its last commits have changed. It is safe for concurrent use, and its readers keep no
@@ -43,4 +45,24 @@ type Committed interface {
 	CommittedAt() uint64
 	// From says where the transaction comes from, for the log. It is called before Commit.
 	From(o changelog.Origin)
+}
+
+// LogOff is the error of who reads the log of a graph that keeps none.
+func LogOff(name string) error {
+	return &graph.Error{
+		Kind: graph.KindInvalid, Code: "Neo.ClientError.ChangeDataCapture.Disabled", Type: "ArgumentError", Phase: graph.PhaseRuntime, Detail: "ChangeLogOff",
+		Msg: fmt.Sprintf("graph %q keeps no commit log; set its option txLogEnrichment to 'DIFF' or 'FULL', and start the server with --log-retention above 0", name),
+	}
+}
+
+// NoLogPosition is the error of who reads the log from a position that it does not have.
+func NoLogPosition(after, first, last uint64) error {
+	e := &graph.Error{
+		Kind: graph.KindNotFound, Code: "Neo.ClientError.ChangeDataCapture.InvalidIdentifier", Type: "ArgumentError", Phase: graph.PhaseRuntime,
+		Detail: "ChangeLogTooOld", Msg: fmt.Sprintf("commit %d is no longer in the commit log, which begins after commit %d; begin again with a snapshot", after, first),
+	}
+	if after > last {
+		e.Detail, e.Msg = "ChangeLogAhead", fmt.Sprintf("commit %d is not in the graph, whose last one is %d; begin again with a snapshot", after, last)
+	}
+	return e
 }

@@ -26,9 +26,9 @@ import (
 // Opening the graph completes the intents that it finds, in the shards that have not applied their number.
 
 // Commit applies the changes of writers, one for each shard, which end with it, and returns once they can be read; wait then waits
-// until they are durable. Each writer must have begun when its shard was as it is now. ids name the transactions, see CommitID. intents
-// counts the graph's commits over several shards. After an error the graph refuses further writes, unless nothing was applied.
-func Commit(shards []*Shard, ws []*staging.Writer, ids []CommitID, intents *uint64) (wait func() error, err error) {
+// until they are durable. Each writer must have begun when its shard was as it is now. intents counts the graph's commits over several
+// shards. After an error the graph refuses further writes, unless nothing was applied.
+func Commit(shards []*Shard, ws []*staging.Writer, cm *CommitInfo, intents *uint64) (wait func() error, err error) {
 	var touched []*change
 	for i, w := range ws {
 		if w.Empty() {
@@ -52,14 +52,22 @@ func Commit(shards []*Shard, ws []*staging.Writer, ids []CommitID, intents *uint
 	if len(touched) == 0 {
 		return func() error { return nil }, nil
 	}
-	if len(ids) > 0 {
-		recordCommits(touched[0].w, ids)
+	if len(cm.IDs) > 0 {
+		recordCommits(touched[0].w, cm.IDs)
 		if err := touched[0].s.purgeOutcomes(); err != nil {
 			return nil, err
 		}
 	}
-	for _, c := range touched {
+	for i, c := range touched {
 		if err := c.prepare(len(touched) == 1); err != nil {
+			return nil, err
+		}
+		if err := cm.log(c, i == 0); err != nil {
+			return nil, err
+		}
+	}
+	for _, c := range touched {
+		if err := cm.note(c.batch); err != nil {
 			return nil, err
 		}
 	}

@@ -55,13 +55,13 @@ func TestIntentOvertakesNothing(t *testing.T) {
 		return ws
 	}
 	holds.Store(true)
-	first, err := Commit(shards, writers(1), nil, &intents)
+	first, err := Commit(shards, writers(1), &CommitInfo{}, &intents)
 	if err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan error, 1)
 	go func() {
-		second, err := Commit(shards, writers(0, 1), nil, &intents)
+		second, err := Commit(shards, writers(0, 1), &CommitInfo{}, &intents)
 		if err == nil {
 			err = second()
 		}

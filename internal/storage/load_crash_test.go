@@ -62,7 +62,7 @@ func TestBulkCrash(t *testing.T) {
 				m.edges(t, made, b)
 				w.SetMark("stream", round+1, nil)
 				states = append(states, m.clone())
-				wait, err := Commit([]*Shard{s}, []*staging.Writer{w}, nil, &intents)
+				wait, err := Commit([]*Shard{s}, []*staging.Writer{w}, &CommitInfo{}, &intents)
 				require.NoError(t, err)
 				require.NoError(t, wait())
 				note(true, round+1)

@@ -26,7 +26,7 @@ func TestTakeIn(t *testing.T) {
 	intents, err := Recover([]*Shard{s})
 	require.NoError(t, err)
 	commit := func(w *staging.Writer) {
-		wait, err := Commit([]*Shard{s}, []*staging.Writer{w}, nil, &intents)
+		wait, err := Commit([]*Shard{s}, []*staging.Writer{w}, &CommitInfo{}, &intents)
 		require.NoError(t, err)
 		require.NoError(t, wait())
 	}

@@ -74,7 +74,7 @@ func TestBulk(t *testing.T) {
 					m.edges(t, rnd, b)
 				}
 				w.SetMark("stream", uint64(round+1), []byte{byte(round)})
-				wait, err := Commit([]*Shard{s}, []*staging.Writer{w}, nil, &intents)
+				wait, err := Commit([]*Shard{s}, []*staging.Writer{w}, &CommitInfo{}, &intents)
 				if err != nil {
 					t.Fatal(err)
 				}

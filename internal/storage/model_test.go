@@ -406,7 +406,7 @@ func TestModel(t *testing.T) {
 					running, err = s.BeginCompaction()
 					require.NoError(t, err)
 				}
-				wait, err := Commit([]*Shard{s}, []*staging.Writer{w}, nil, &intents)
+				wait, err := Commit([]*Shard{s}, []*staging.Writer{w}, &CommitInfo{}, &intents)
 				require.NoError(t, err)
 				require.NoError(t, wait())
 				old, err := s.Snapshot()
@@ -522,7 +522,7 @@ func TestCompactedAlike(t *testing.T) {
 			for range 10 {
 				m.step(w)
 			}
-			wait, err := Commit([]*Shard{s}, []*staging.Writer{w}, nil, &intents)
+			wait, err := Commit([]*Shard{s}, []*staging.Writer{w}, &CommitInfo{}, &intents)
 			require.NoError(t, err)
 			require.NoError(t, wait())
 			if limit > 0 {

@@ -43,6 +43,10 @@ type Options struct {
 	Replica *Replica
 	// TextBytes bounds the memory of changes of full-text indexes that are on their way to the disk; default 32 MiB.
 	TextBytes int64
+	// LogBytes and LogAge bound the commit log of a graph. LogBytes 0 adds nothing to the log and leaves what it has, for programs that are not
+	// servers; below 0 deletes it. LogAge 0 is no bound.
+	LogBytes int64
+	LogAge   time.Duration
 	// Clock is the clock by which vertices and edges with a TTL expire; default time.Now.
 	Clock func() time.Time
 	// KeepExpired keeps expired vertices and edges visible until the store is opened without it, for a load that refers to vertices by

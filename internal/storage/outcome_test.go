@@ -32,7 +32,7 @@ func TestOutcome(t *testing.T) {
 	commit := func(ids ...CommitID) {
 		w := s.NewWriter()
 		require.NoError(t, w.Vertices.Put(w.NewVertex(), 0, nil, nil))
-		wait, err := Commit([]*Shard{s}, []*staging.Writer{w}, ids, &intents)
+		wait, err := Commit([]*Shard{s}, []*staging.Writer{w}, &CommitInfo{IDs: ids}, &intents)
 		require.NoError(t, err)
 		require.NoError(t, wait())
 	}

@@ -198,8 +198,11 @@ func (k checker) repairLocked(c *snapshot, fixes []storage.Fix) (*publication, e
 	}
 	// Memory follows what is stored, even if not all was repaired.
 	k.loads.Reset()
-	k.seq++
-	k.Topology.ForgetKeys(k.seq)
+	seq, err := k.log.Break()
+	if err != nil {
+		return nil, err
+	}
+	k.Topology.ForgetKeys(seq)
 	var errs []error
 	for no, s := range k.shards {
 		done, err := s.Repair(byShard[no], c.Views[no])
@@ -210,7 +213,7 @@ func (k checker) repairLocked(c *snapshot, fixes []storage.Fix) (*publication, e
 				lists = append(lists, *f.Edge)
 			}
 		}
-		k.Topology.NoteRepair(k.seq, no, lists)
+		k.Topology.NoteRepair(seq, no, lists)
 	}
 	p, err := k.enqueue()
 	k.compactor.Note()

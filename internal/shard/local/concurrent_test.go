@@ -111,7 +111,7 @@ func (h *history) transaction(rng *rand.Rand) error {
 	if tx.snap != nil {
 		c.base = tx.snap.Seq
 	} else {
-		c.base = h.g.seq
+		c.base = h.g.log.Last().Number
 	}
 	for range 1 + rng.IntN(3) {
 		ms, err := h.changes(rng, tx)

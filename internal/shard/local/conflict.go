@@ -69,9 +69,9 @@ func meet[T ~uint64](sorted, ids []T) bool {
 	return false
 }
 
-// remember stores the write set of a commit for transactions that do not see it. The caller holds the writer's lock.
-func (g *Graph) remember(s writeSet) {
-	s.seq = g.seq
+// remember stores the write set of the commit with a number for transactions that do not see it. The caller holds the writer's lock.
+func (g *Graph) remember(seq uint64, s writeSet) {
+	s.seq = seq
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.recent = append(g.recent, s)

@@ -61,7 +61,7 @@ func TestDifferential(t *testing.T) {
 		opts.FS = vfs.NewMem()
 		b, _ := backing(t, alone(t, opts))
 		return b
-	}, shard.Validation, shard.WireMetering, shard.DegreeBounds, shard.RuleScans, shard.Commits)
+	}, shard.Validation, shard.WireMetering, shard.DegreeBounds, shard.RuleScans)
 }
 
 // sorted returns ids in ascending order.

@@ -12,9 +12,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hopgate/hopgate/internal/changelog"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/bulk"
+	"github.com/hopgate/hopgate/internal/shard/local/commitlog"
 	"github.com/hopgate/hopgate/internal/shard/local/datadir"
 	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
@@ -41,7 +43,6 @@ import (
 type Graph struct {
 	*storage.Catalog
 	*read.Readers
-	changeLog
 	id       uint64 // see ID
 	dir      string
 	shards   []*storage.Shard
@@ -53,13 +54,13 @@ type Graph struct {
 
 	// The writer's lock guards the fields below.
 	intents   uint64
-	seq       uint64
 	snapshots uint64
 	last      *publication
 	loads     bulk.Graph
 
-	defs      atomic.Pointer[index.Defs]
-	texts     *text.Indexes
+	defs  atomic.Pointer[index.Defs]
+	texts *text.Indexes
+	*logged
 	compactor *maintain.Compactor
 	expirer   *maintain.Expirer
 	builds    *maintain.Builds
@@ -114,6 +115,10 @@ func openGraph(ctx context.Context, opts *Options, shared *storage.Shared, name,
 	if g.intents, err = storage.Recover(g.shards); err != nil {
 		return nil, err
 	}
+	g.logged = &logged{}
+	if g.log, err = commitlog.Open(host{g}, g.Readers, g.shards, g.stop); err != nil {
+		return nil, err
+	}
 	if g.Catalog, err = storage.OpenCatalog(g.shards[0]); err != nil {
 		return nil, err
 	}
@@ -157,6 +162,7 @@ func openGraph(ctx context.Context, opts *Options, shared *storage.Shared, name,
 		g.compactor.Note()
 		go g.compactor.Run()
 		go g.expirer.Run()
+		go g.log.Run()
 		g.texts.Start()
 		g.builds.Resume()
 	}
@@ -203,7 +209,8 @@ func (g *Graph) openPeers(ctx context.Context, of storage.PartOf, create bool) e
 func (g *Graph) newSnapshot() (*snapshot, error) {
 	g.snapshots++
 	c := &snapshot{id: g.snapshots, due: g.expirer.Due()}
-	c.Seq, c.Defs = g.seq, g.defs.Load()
+	last := g.log.Last()
+	c.Seq, c.Time, c.Defs = last.Number, last.Time, g.defs.Load()
 	for _, s := range g.shards {
 		if err := c.Add(s); err != nil {
 			g.closeViews(c)
@@ -251,6 +258,7 @@ func (g *Graph) publish(p *publication, err error) error {
 	g.mu.Unlock()
 	close(p.done)
 	g.texts.Wake()
+	g.log.Published()
 	g.release(old)
 	return err
 }
@@ -407,39 +415,49 @@ func (g *Graph) writable() error {
 	return nil
 }
 
+// change is what a commit applies.
+type change struct {
+	ws []*staging.Writer
+	// ids name the transactions, origins say where they come from.
+	ids     []storage.CommitID
+	origins []changelog.Origin
+	load    *bulk.Batch // or nil
+	next    due         // when what was written expires
+}
+
 // commit applies the writers' changes and releases the writer's lock, which the caller holds. It returns when they are
-// durable and can be read. seq is the commit's number, 0 if there was nothing to commit. load, if not nil, is the batch
-// of a load, and next says when what was written expires. ids name the transactions.
-func (g *Graph) commit(ws []*staging.Writer, ids []storage.CommitID, load *bulk.Batch, next due) (seq uint64, err error) {
+// durable and can be read. seq is the commit's number, 0 if there was nothing to commit.
+func (g *Graph) commit(c *change) (seq uint64, err error) {
 	some := false
-	for _, w := range ws {
+	for _, w := range c.ws {
 		some = some || !w.Empty()
-		if load == nil && w.Entries.Changed() {
+		if c.load == nil && w.Entries.Changed() {
 			g.loads.Keys = nil
 		}
 	}
-	g.loads.NotePairs(ws)
-	written := writeSetOf(ws)
-	wait, err := storage.Commit(g.shards, ws, ids, &g.intents)
+	g.loads.NotePairs(c.ws)
+	written := writeSetOf(c.ws)
+	info := g.log.Next(c.ids, c.origins)
+	wait, err := storage.Commit(g.shards, c.ws, info, &g.intents)
 	if err != nil {
 		g.loads.Keys = nil
-	} else if load != nil {
-		load.Committed()
+	} else if c.load != nil {
+		c.load.Committed()
 	}
 	if err != nil || !some {
 		g.unlock()
 		return 0, err
 	}
-	g.seq++
-	seq = g.seq
-	if next.all {
-		g.expirer.Set(next.at)
+	seq = info.Number
+	g.log.Done(info)
+	if c.next.all {
+		g.expirer.Set(c.next.at)
 	} else {
-		g.expirer.Note(next.at)
+		g.expirer.Note(c.next.at)
 	}
-	g.remember(written)
-	g.Topology.Note(seq, ws)
-	if load != nil {
+	g.remember(seq, written)
+	g.Topology.Note(seq, c.ws)
+	if c.load != nil {
 		g.Topology.NoteAll(seq)
 	}
 	p, err := g.enqueue()
@@ -463,6 +481,7 @@ func (g *Graph) close(ctx context.Context) error {
 	if !g.Options.ReadOnly {
 		g.compactor.Wait()
 		g.expirer.Wait()
+		g.log.Wait()
 	}
 	g.builds.Wait()
 	err := g.texts.Close()

@@ -5,10 +5,9 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/hopgate/hopgate/internal/changelog"
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/write"
-	"github.com/hopgate/hopgate/internal/storage"
 )
 
 // commits are the transactions over a snapshot that wait to be committed. One of them leads: it waits for the writer's lock
@@ -157,7 +156,9 @@ func (c *committing) commitAlone() {
 		c.err = err
 		return
 	}
-	c.seq, c.err = c.tx.g.commit(m.Writers(), c.tx.ids(), nil, due{at: m.Due()})
+	c.seq, c.err = c.tx.g.commit(&change{
+		ws: m.Writers(), ids: c.tx.ids(), origins: []changelog.Origin{c.tx.origin}, next: due{at: m.Due()},
+	})
 }
 
 // commitGroup commits transactions, of which the first is the caller's. The caller holds the writer's lock, which it releases.
@@ -175,11 +176,11 @@ func (g *Graph) commitGroup(group []*committing) {
 		lead.commitAlone()
 		return
 	}
-	var ids []storage.CommitID
+	all := &change{ws: live.Writers(), next: due{at: live.Due()}}
 	for _, c := range in {
-		ids = append(ids, c.tx.ids()...)
+		all.ids, all.origins = append(all.ids, c.tx.ids()...), append(all.origins, c.tx.origin)
 	}
-	seq, err := g.commit(live.Writers(), ids, nil, due{at: live.Due()})
+	seq, err := g.commit(all)
 	for _, c := range in {
 		c.seq, c.err = seq, err
 	}
@@ -192,32 +193,30 @@ func (g *Graph) commitGroup(group []*committing) {
 // does not see, or with one before it in the group, gets an error instead. live is nil if the changes cannot be applied together. The caller holds the writer's lock.
 func (g *Graph) batch(group []*committing) (live *write.Mutator, in []*committing) {
 	oldest := group[0].tx.snap.Seq
-	mutations := 0
 	for _, c := range group {
 		if !c.tx.Stamped().IsNull() {
 			return nil, nil // each has its own time of writing
 		}
 		oldest = min(oldest, c.tx.snap.Seq)
-		mutations += len(c.tx.Log())
 	}
 	others := g.since(oldest)
-	log := make([]shard.Mutation, 0, mutations)
+	txs := make([]*write.Mutator, 0, len(group))
 	for _, c := range group {
-		own := writesOf(c.tx.Log())
+		own := writesOf(c.tx.Mutations())
 		if slices.ContainsFunc(others, func(o writeSet) bool { return o.seq > c.tx.snap.Seq && own.meets(&o) }) {
 			c.err = conflict(nil)
 			continue
 		}
 		c.tx.nth = len(in)
 		in = append(in, c)
-		log = append(log, c.tx.Log()...)
+		txs = append(txs, c.tx.Mutator)
 		own.seq = ^uint64(0)
 		others = append(others, own)
 	}
 	if len(in) == 0 {
 		return nil, nil
 	}
-	live, err := write.Replay(group[0].ctx, g.state(), log, graph.Value{})
+	live, err := write.Replay(group[0].ctx, g.state(), graph.Value{}, txs...)
 	if err != nil {
 		for _, c := range group {
 			c.err = nil
@@ -234,16 +233,16 @@ func (g *Graph) batch(group []*committing) (live *write.Mutator, in []*committin
 // may have changed the same: the first committer wins. Then its mutations are applied again to the present state, with the same ids; a
 // constraint that they break only there is a conflict too.
 func (tx *Tx) rebase(ctx context.Context) (*write.Mutator, error) {
-	if tx.current() {
+	if tx.current() && tx.Mutator.Log.Mode() == tx.g.log.Mode() {
 		return tx.Mutator, nil
 	}
-	own := writesOf(tx.Log())
+	own := writesOf(tx.Mutations())
 	for _, s := range tx.g.since(tx.snap.Seq) {
 		if own.meets(&s) {
 			return nil, conflict(nil)
 		}
 	}
-	live, err := write.Replay(ctx, tx.g.state(), tx.Log(), tx.Stamped())
+	live, err := write.Replay(ctx, tx.g.state(), tx.Stamped(), tx.Mutator)
 	if err != nil {
 		if e := graph.AsError(err); e.Kind == graph.KindInvalid || e.Kind == graph.KindExists {
 			return nil, conflict(err)

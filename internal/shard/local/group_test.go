@@ -116,7 +116,7 @@ func TestConflictInGroup(t *testing.T) {
 	w := openGroupWorld(t)
 	first := w.begin(w.vertex(1))
 	require.NoError(t, first.Commit(context.Background()))
-	v := first.Log()[0].Vertex
+	v := first.Mutations()[0].Vertex
 	set := func(n int64) *Tx {
 		return w.begin(shard.Mutation{Op: shard.SetVertex, Vertex: v, Props: []graph.Property{{ID: w.id, Value: graph.IntValue(n)}}})
 	}

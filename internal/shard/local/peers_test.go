@@ -210,7 +210,7 @@ func TestDifferentialPeers(t *testing.T) {
 			return s
 		})
 		return b
-	}, shard.Validation, shard.WireMetering, shard.DegreeBounds, shard.RuleScans, shard.Commits)
+	}, shard.Validation, shard.WireMetering, shard.DegreeBounds, shard.RuleScans)
 }
 
 // leadSpread opens a store with each shard in a process of its own.

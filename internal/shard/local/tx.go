@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/hopgate/hopgate/internal/changelog"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/bulk"
@@ -33,7 +34,8 @@ type writing struct {
 	seq     uint64           // of the commit
 	nth     int              // of those that were committed together
 	turn    *turns.Taker     // takes turns with others that change the same; or nil
-	changed []shard.Key      // at which it takes its turn because of its changes
+	origin  changelog.Origin
+	changed []shard.Key // at which it takes its turn because of its changes
 }
 
 // noWriting is the writing of all transactions that only read. It never changes.
@@ -52,7 +54,6 @@ var graphFeatures = shard.FeatureSet{
 	shard.WireMetering: "what is read is in this process",
 	shard.DegreeBounds: "degrees are looked up",
 	shard.RuleScans:    "every vertex is visible",
-	shard.Commits:      "the leader knows of the commits",
 }
 
 // Features implements shard.Graph.
@@ -60,7 +61,7 @@ func (g *Graph) Features() *shard.FeatureSet { return &graphFeatures }
 
 // Features implements shard.Tx and shard.PartTx.
 func (tx *Tx) Features() shard.Features {
-	return shard.Features{Aggregates: tx, Text: tx, Turns: tx, Reads: tx, Passer: tx, Exact: tx, Dated: tx, Versions: tx, Set: &graphFeatures}
+	return shard.Features{Aggregates: tx, Text: tx, Turns: tx, Reads: tx, Passer: tx, Exact: tx, Dated: tx, Versions: tx, Commits: tx, Set: &graphFeatures}
 }
 
 // reader begins to read a snapshot.
@@ -74,7 +75,7 @@ func (g *Graph) reader(c *snapshot) *Tx {
 func (g *Graph) writerOver(c *snapshot) *Tx {
 	tx := &Tx{writing: new(writing), g: g, snap: c}
 	if c != nil {
-		tx.Mutator = write.Begin(&tx.Tx, &c.Snapshot, write.State{Readers: g.Readers, Catalog: g.Catalog, Shards: g.shards})
+		tx.Mutator = write.Begin(&tx.Tx, &c.Snapshot, write.State{Readers: g.Readers, Catalog: g.Catalog, Shards: g.shards, Mode: g.log.Mode()})
 	} else {
 		tx.Mutator = write.Begin(&tx.Tx, nil, g.state())
 	}
@@ -83,7 +84,9 @@ func (g *Graph) writerOver(c *snapshot) *Tx {
 
 // state is the present state of the graph. The caller holds the writer's lock.
 func (g *Graph) state() write.State {
-	return write.State{Readers: g.Readers, Catalog: g.Catalog, Shards: g.shards, Seq: g.seq, Defs: g.defs.Load()}
+	return write.State{
+		Readers: g.Readers, Catalog: g.Catalog, Shards: g.shards, Seq: g.log.Last().Number, Defs: g.defs.Load(), Mode: g.log.Mode(),
+	}
 }
 
 // Apply implements shard.Tx.
@@ -118,7 +121,7 @@ func (tx *Tx) Commit(ctx context.Context) error {
 	tx.End()
 	var err error
 	if tx.snap == nil {
-		tx.seq, err = tx.g.commit(tx.Writers(), tx.ids(), nil, due{at: tx.Due()})
+		tx.seq, err = tx.g.commit(&change{ws: tx.Writers(), ids: tx.ids(), origins: []changelog.Origin{tx.origin}, next: due{at: tx.Due()}})
 	} else {
 		tx.seq, err = tx.commitOver(ctx)
 		tx.Discard()

@@ -53,7 +53,7 @@ func TestBacking(t *testing.T) {
 						return begin()
 					},
 				}
-			}, shard.ReadMetering, shard.Passing, shard.ChangeDates, shard.DegreeBounds, shard.RuleScans, shard.Commits)
+			}, shard.ReadMetering, shard.Passing, shard.ChangeDates, shard.DegreeBounds, shard.RuleScans)
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hopgate/hopgate/internal/changelog"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/spatial"
 	"github.com/hopgate/hopgate/internal/graph/temporal"
@@ -38,6 +39,7 @@ type Model struct {
 	Props    []graph.PropID
 	unique   []Pair[graph.IndexID] // over label 0 and property 0
 	plain    []Pair[graph.IndexID]
+	follower Follower
 	pair     []Pair[graph.IndexID]
 	points   []Pair[graph.IndexID]
 }
@@ -268,12 +270,18 @@ func (w *Model) Step() {
 		w.indexes()
 	case 3:
 		w.changeRules(ctx)
+	case 4:
+		if log := w.Graph.ChangeLog(); log != nil {
+			require.NoError(w.T, log.SetLogMode(ctx, changelog.Mode(w.Rng.IntN(3))))
+		}
 	}
 	old, oldO := w.Begin(shard.Read)
 	defer func() { old.Rollback(); oldO.Rollback() }()
 	w.Transaction()
 	tx, o := w.Begin(shard.Read)
 	w.Compare(tx, o)
+	w.follower.T, w.follower.Graph = w.T, w.Graph
+	w.follower.Check(tx)
 	tx.Rollback()
 	o.Rollback()
 	w.Compare(old, oldO) // an older snapshot stays as it was

@@ -28,6 +28,7 @@ const (
 	Outcome    Space = 0x0c // the ids of recent commits
 	Written    Space = 0x0d // the vertices that a bulk load has written
 	Definition Space = 0x0e // catalog: what users define beside the data
+	Log        Space = 0x0f // what the last commits changed
 	Adjacency  Space = 0x10 // packed edge lists
 	DeltaEdge  Space = 0x11 // edges written since their list was packed
 	DeltaGroup Space = 0x12 // edges of many lists that one commit appended
@@ -53,6 +54,7 @@ const (
 	DeltaVSize   = 1 + LocalSize
 	MemberSize   = 1 + 4 + 4
 	DeltaLSize   = 1 + 4 + LocalSize
+	LogSize      = 1 + 8 + 4
 )
 
 // Bounds returns the bounds of a keyspace for an iterator.
@@ -198,6 +200,9 @@ const (
 	MetaIntent     byte = 'i' // number of the last commit over several shards that was applied here
 	MetaPurged     byte = 'o' // Unix milliseconds before which the ids of commits are deleted
 	MetaVersion    byte = 'p' // of a shard that a process keeps for another: epoch of the writer and version
+	MetaCommit     byte = 'c' // number and time of the last commit that changed the shard, and the bytes of the log by then
+	MetaLog        byte = 'l' // mode and key of the commit log, in shard 0
+	MetaLogFirst   byte = 'b' // number and time of the commit that precedes the first one in the log, and the bytes before it
 )
 
 // MetaKey is the key of a record of Meta.
@@ -232,6 +237,20 @@ func ChunkOf(t graph.TypeID, dir graph.Direction, local uint64) GroupChunk {
 
 // MarkKey is the key of the mark of a stream of load batches.
 func MarkKey(stream string) []byte { return append([]byte{byte(LoadMark)}, stream...) }
+
+// AppendLog appends the key of a part of the record of a commit.
+func AppendLog(dst []byte, commit uint64, part int) []byte {
+	dst = binary.BigEndian.AppendUint64(append(dst, byte(Log)), commit)
+	return binary.BigEndian.AppendUint32(dst, uint32(part))
+}
+
+// ReadLog reads what AppendLog appended; ok is false if it is another key.
+func ReadLog(key []byte) (commit uint64, part int, ok bool) {
+	if len(key) != LogSize {
+		return 0, 0, false
+	}
+	return binary.BigEndian.Uint64(key[1:]), int(binary.BigEndian.Uint32(key[9:])), true
+}
 
 // AppendWritten appends the prefix of all keys of the vertices that a stream of load batches has written; the number of a batch follows it.
 func AppendWritten(dst []byte, stream string) []byte {

@@ -21,7 +21,7 @@ type Edges struct {
 // this shard, which must be the source's.
 func (w *Edges) Body(dst []byte, t graph.TypeID, props []graph.Property) ([]byte, error) {
 	var err error
-	for _, p := range sortedProps(props) {
+	for _, p := range SortedProps(props) {
 		if p.Value.IsNull() {
 			continue
 		}
@@ -66,7 +66,7 @@ func (w *Edges) noteOne(c keys.GroupChunk) {
 // body for its entry at the target. ok is false if there is no such edge. Like Remove and Mirror, it is
 // fastest for edges in the order of their lists, with the same ls.
 func (w *Edges) SetProps(ls *view.Lists, e graph.Edge, props []graph.Property) (body []byte, ok bool, err error) {
-	sorted := sortedProps(props)
+	sorted := SortedProps(props)
 	take := func(limit graph.PropID) error {
 		for len(sorted) > 0 && sorted[0].ID < limit {
 			p := sorted[0]

@@ -27,7 +27,7 @@ func (w *Vertices) Put(id graph.VertexID, set graph.LabelSet, labels []graph.Lab
 	if err := w.putRecord(id, set, props); err != nil {
 		return err
 	}
-	for _, p := range sortedProps(props) {
+	for _, p := range SortedProps(props) {
 		if !p.Value.IsNull() {
 			w.CountProp(set, p.ID, 1)
 		}
@@ -47,7 +47,7 @@ func (w *Vertices) putRecord(id graph.VertexID, set graph.LabelSet, props []grap
 	w.buf, _ = keys.AppendCell(w.buf, graph.IntValue(int64(set)))
 	var err error
 	w.changes.Props = append(w.changes.Props, PropChange{id, codec.LabelSetProp, graph.IntValue(int64(set)), false, true})
-	for _, p := range sortedProps(props) {
+	for _, p := range SortedProps(props) {
 		if p.Value.IsNull() {
 			continue
 		}
@@ -63,8 +63,8 @@ func (w *Vertices) putRecord(id graph.VertexID, set graph.LabelSet, props []grap
 	return nil
 }
 
-// sortedProps returns the properties in ascending order; of several values for one the last counts.
-func sortedProps(props []graph.Property) []graph.Property {
+// SortedProps returns properties in ascending order; of several values for one the last counts.
+func SortedProps(props []graph.Property) []graph.Property {
 	for i := 1; i < len(props); i++ {
 		if props[i-1].ID >= props[i].ID {
 			s := slices.Clone(props)
@@ -106,7 +106,7 @@ func (w *Vertices) SetProps(id graph.VertexID, set graph.LabelSet, props []graph
 func (w *Vertices) setProps(id graph.VertexID, set graph.LabelSet, props []graph.Property, old []byte) (err error) {
 	buf := w.buf[:0]
 	rest := old
-	for _, p := range sortedProps(props) {
+	for _, p := range SortedProps(props) {
 		var delta int
 		if buf, rest, delta, err = w.copyBefore(buf, rest, p.ID); err != nil {
 			return err

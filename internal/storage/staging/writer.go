@@ -6,6 +6,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/hopgate/hopgate/internal/changelog"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/pack"
@@ -32,7 +33,9 @@ type Writer struct {
 	Edges    Edges
 	Entries  Entries
 	Texts    Texts
-	ranges   *pack.Ranges // of the bulk, or nil
+	// Log collects the changes for the commit log, nil without one.
+	Log    *changelog.Encoder
+	ranges *pack.Ranges // of the bulk, or nil
 }
 
 // draft is what the parts of a writer share.
@@ -122,7 +125,11 @@ func (w *Writer) Empty() bool {
 
 // Bytes is the size of the changes.
 func (w *Writer) Bytes() int {
-	return w.over.Bytes() + w.over.LargeBytes() + len(w.Texts.noted)*textChangeBytes
+	n := w.over.Bytes() + w.over.LargeBytes() + len(w.Texts.noted)*textChangeBytes
+	if w.Log != nil {
+		n += w.Log.Bytes()
+	}
+	return n
 }
 
 // Overlay has the changed records.

@@ -24,6 +24,8 @@ type Defs struct {
 	ByType  map[graph.TypeID][]*Def
 	// Spaces are the id spaces. Their property is hidden.
 	Spaces []*Def
+	// Keyed are the node keys and relationship keys.
+	Keyed []*Def
 	// TTLs are the indexes that hold expiry times.
 	TTLs []*Def
 }
@@ -45,6 +47,9 @@ func New(g *storage.Catalog, indexes []graph.Index) *Defs {
 		}
 		if d.Stamped() {
 			d.PropIDs = []graph.PropID{SpaceProp(ix.ID)}
+		}
+		if d.IsKey() {
+			defs.Keyed = append(defs.Keyed, d)
 		}
 		if d.TTL > 0 {
 			defs.TTLs = append(defs.TTLs, d)
@@ -97,6 +102,9 @@ func (d *Def) Touches(props []graph.Property) bool {
 	}
 	return false
 }
+
+// IsKey reports whether an index makes properties a node key or a relationship key.
+func (d *Def) IsKey() bool { return d.Unique && d.Required }
 
 // Bare reports whether an index is an id space.
 func (d *Def) Bare() bool { return d.Label == "" && d.Type == "" }

@@ -27,6 +27,7 @@ func Options(rng *rand.Rand, shards int) storage.Options {
 	threshold := 16 + rng.IntN(40)
 	return storage.Options{
 		Dir: "data", Shards: shards, ValueThreshold: threshold, CacheBytes: 1 << 20, MemtableBytes: 256 << 10,
+		LogBytes: []int64{0, 4 << 10, 1 << 30}[threshold/6%3],
 		Tuning: storage.Tuning{
 			PlaceBlock: 1 + rng.IntN(5), PackVertices: 1 + rng.IntN(6), PackEdges: 1 + rng.IntN(4), SegmentBytes: 30 + rng.IntN(100), ChunkBytes: 20 + rng.IntN(500), CompactRecords: 1 + rng.IntN(50),
 			CompactIdle: time.Millisecond, CompactStep: 1 + rng.IntN(20), DenseRows: 1 + rng.IntN(12),

@@ -14,6 +14,7 @@ import (
 // Snapshot is one consistent state of a graph's shards, for any number of readers.
 type Snapshot struct {
 	Seq   uint64       // of the last commit in it
+	Time  int64        // of that commit, in nanoseconds since 1970
 	Views []*view.View // by shard; nil for one of another process
 	Defs  *index.Defs  // as they were when the snapshot was made
 

@@ -136,6 +136,9 @@ func (tx *Mutator) setEdge(ctx context.Context, w *staging.Writer, ls *view.List
 			return nil, err
 		}
 	}
+	if err := tx.Log.setEdge(ctx, e, props); err != nil {
+		return nil, err
+	}
 	body, ok, err := w.Edges.SetProps(ls, e, props)
 	if err == nil && !ok {
 		err = fail.Gone("edge", uint64(e.ID))
@@ -227,5 +230,12 @@ func (tx *Mutator) deleteEdge(ctx context.Context, w *staging.Writer, ls *view.L
 		}
 	}
 	delete(tx.touchedEdges, e.ID)
-	return w.Edges.Remove(ls, e)
+	before, err := tx.Log.edgeRecord(ctx, e)
+	if err != nil {
+		return false, err
+	}
+	if ok, err = w.Edges.Remove(ls, e); !ok || err != nil {
+		return false, err
+	}
+	return true, tx.Log.deletedEdge(ctx, e, before)
 }

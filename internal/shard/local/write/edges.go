@@ -2,6 +2,7 @@ package write
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"sync"
 
@@ -31,7 +32,7 @@ type edgeRun struct {
 var edgeRuns = sync.Pool{New: func() any { return new(edgeRun) }}
 
 // createEdges creates edges of one type.
-func (tx *Mutator) createEdges(ms []shard.Mutation) error {
+func (tx *Mutator) createEdges(ctx context.Context, ms []shard.Mutation) error {
 	t := ms[0].Edge.Type
 	run := edgeRuns.Get().(*edgeRun)
 	defer edgeRuns.Put(run)
@@ -62,6 +63,9 @@ func (tx *Mutator) createEdges(ms []shard.Mutation) error {
 			e.ID = src.NewEdge()
 		}
 		counts.add(*e, srcSet, dstSet)
+		if err := tx.Log.CreatedEdge(ctx, *e, props); err != nil {
+			return err
+		}
 		for _, d := range indexes {
 			if d.Required {
 				put(&tx.touchedEdges, e.ID, *e)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/hopgate/hopgate/internal/changelog"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/fail"
@@ -49,9 +50,13 @@ type Mutator struct {
 	logs bool
 	// replaying reports whether new elements have their ids already.
 	replaying bool
+	// of says which transactions a replay is of.
+	of transactions
 	// due is the earliest time at which something that was written expires, in nanoseconds since 1970, and stamped the time of the writing.
 	due     int64
 	stamped graph.Value
+	// Log records the changes for the commit log.
+	Log Recorder
 }
 
 // State is what a transaction writes to.
@@ -62,6 +67,8 @@ type State struct {
 	// Seq and Defs are those of the present state. They are used only without a snapshot.
 	Seq  uint64
 	Defs *index.Defs
+	// Mode says how much is recorded for the commit log.
+	Mode changelog.Mode
 }
 
 // Begin makes a transaction write over a snapshot, or, if that is nil, over the present state, for which the caller holds the writer's lock.
@@ -72,19 +79,26 @@ func Begin(tx *read.Tx, snap *read.Snapshot, st State) *Mutator {
 	}
 	tx.OpenOver(st.Readers, st.Catalog, snap, st.Shards, st.Seq, m.defs, &m.Overlay)
 	m.ws = m.Writers()
+	m.Log.begin(m, st.Mode)
 	return m
 }
 
-// Replay applies mutations, with the ids that they have, to the present state, as if at the time stamped, and checks all constraints.
-func Replay(ctx context.Context, st State, log []shard.Mutation, stamped graph.Value) (_ *Mutator, err error) {
+// Replay applies the mutations of transactions, with the ids that they have, to the present state, as if at the time stamped, and checks all
+// constraints.
+func Replay(ctx context.Context, st State, stamped graph.Value, txs ...*Mutator) (_ *Mutator, err error) {
 	tx := &read.Tx{}
 	m := Begin(tx, nil, st)
 	m.replaying, m.stamped = true, stamped
 	defer tx.CloseDecoded()
-	for rest := log; len(rest) > 0 && err == nil; {
-		n := min(len(rest), replayStep)
-		err = m.Apply(ctx, rest[:n])
-		rest = rest[n:]
+	all := make([]shard.Mutation, 0, len(txs[0].log))
+	for _, tx := range txs {
+		all = append(all, tx.log...)
+		m.of.ends = append(m.of.ends, len(all))
+	}
+	for len(all) > 0 && err == nil {
+		n := min(len(all), replayStep)
+		err = m.Apply(ctx, all[:n])
+		all = all[n:]
 	}
 	if err == nil {
 		err = m.Verify(ctx)
@@ -99,8 +113,8 @@ func Replay(ctx context.Context, st State, log []shard.Mutation, stamped graph.V
 // replayStep is how many mutations are applied together in a replay.
 const replayStep = 4096
 
-// Log is what was applied over a snapshot.
-func (tx *Mutator) Log() []shard.Mutation { return tx.log }
+// Mutations are what was applied over a snapshot.
+func (tx *Mutator) Mutations() []shard.Mutation { return tx.log }
 
 // Stamped is the time that was written as that of writing, null if none was.
 func (tx *Mutator) Stamped() graph.Value { return tx.stamped }
@@ -191,7 +205,7 @@ func (tx *Mutator) Apply(ctx context.Context, ms []shard.Mutation) error {
 	if err := tx.prefetchEntries(ms); err != nil {
 		return err
 	}
-	if err := tx.applyAll(ctx, ms); err != nil {
+	if err := tx.of.apply(ctx, tx, ms); err != nil {
 		return err
 	}
 	if tx.Bytes() > tx.opts.TxBytes {
@@ -201,6 +215,32 @@ func (tx *Mutator) Apply(ctx context.Context, ms []shard.Mutation) error {
 		tx.record(ms)
 	}
 	return nil
+}
+
+// transactions are those of a replay. The zero value is one that is not a replay.
+type transactions struct {
+	ends     []int // the numbers of mutations at which transactions end, from that with number no on
+	no, done int
+}
+
+// apply applies mutations, one transaction's after the other's.
+func (x *transactions) apply(ctx context.Context, tx *Mutator, ms []shard.Mutation) error {
+	for len(x.ends) > 0 && len(ms) > 0 {
+		n := min(len(ms), x.ends[0]-x.done)
+		tx.Log.next(x.no)
+		if err := tx.applyAll(ctx, ms[:n]); err != nil {
+			return err
+		}
+		ms = ms[n:]
+		if x.done += n; x.done == x.ends[0] {
+			x.ends = x.ends[1:]
+			x.no++
+		}
+	}
+	if len(ms) == 0 {
+		return nil
+	}
+	return tx.applyAll(ctx, ms)
 }
 
 // applyAll applies mutations in their order, new vertices that are alike together, and likewise new edges of one type and
@@ -222,7 +262,7 @@ func (tx *Mutator) applyAll(ctx context.Context, ms []shard.Mutation) error {
 			}
 			n := edgesAlike(ms[i:])
 			if n >= tx.opts.Tuning.PackEdges {
-				if err := tx.createEdges(ms[i : i+n]); err != nil {
+				if err := tx.createEdges(ctx, ms[i:i+n]); err != nil {
 					return err
 				}
 				i += n - 1
@@ -286,13 +326,18 @@ func (tx *Mutator) Prefetch(ctx context.Context, ms []shard.Mutation) error {
 		switch m := &ms[i]; m.Op {
 		case shard.SetVertex, shard.SetLabels, shard.DeleteVertex:
 			need(m.Vertex)
+		case shard.SetEdge:
+			if tx.Log.mode == changelog.Off {
+				continue
+			}
+			fallthrough
 		case shard.CreateEdge, shard.DeleteEdge:
 			need(m.Edge.Src)
 			need(m.Edge.Dst)
 		}
 	}
 	if len(ids) == 0 {
-		return nil
+		return tx.Log.prefetch(ctx, ms)
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
@@ -306,7 +351,7 @@ func (tx *Mutator) Prefetch(ctx context.Context, ms []shard.Mutation) error {
 	for i, id := range ids {
 		tx.sets.one[id] = sets[i]
 	}
-	return nil
+	return tx.Log.prefetch(ctx, ms)
 }
 
 // prefetchEntries fetches what other processes' shards hold of the tuples that changes put into unique indexes, which would otherwise be asked
@@ -376,7 +421,7 @@ func (tx *Mutator) Mutate(ctx context.Context, m *shard.Mutation) error {
 	case shard.DeleteVertex:
 		return tx.deleteVertex(ctx, m.Vertex)
 	case shard.CreateEdge:
-		return tx.createEdge(m)
+		return tx.createEdge(ctx, m)
 	case shard.SetEdge, shard.DeleteEdge:
 		return tx.changeEdges(ctx, []shard.Mutation{*m})
 	}
@@ -426,6 +471,9 @@ func (tx *Mutator) createVertex(m *shard.Mutation) error {
 		return err
 	}
 	put(&tx.sets.one, m.Vertex, set)
+	if err := tx.Log.Created(m.Vertex, set, props); err != nil {
+		return err
+	}
 	return tx.indexVertex(labels, m.Vertex, props)
 }
 
@@ -474,6 +522,9 @@ func (tx *Mutator) setVertex(ctx context.Context, m *shard.Mutation) error {
 				return err
 			}
 		}
+	}
+	if err := tx.Log.set(ctx, m.Vertex, set, set, props); err != nil {
+		return err
 	}
 	return tx.ws[m.Vertex.Shard()].Vertices.SetProps(m.Vertex, set, props)
 }
@@ -550,6 +601,9 @@ func (tx *Mutator) setLabels(ctx context.Context, m *shard.Mutation) error {
 	if err := tx.moveEnds(ctx, m.Vertex, added, removed); err != nil {
 		return err
 	}
+	if err := tx.Log.set(ctx, m.Vertex, old, set, nil); err != nil {
+		return err
+	}
 	put(&tx.sets.one, m.Vertex, set)
 	return tx.ws[m.Vertex.Shard()].Vertices.SetLabels(m.Vertex, old, set, added, removed, props)
 }
@@ -587,6 +641,9 @@ func (tx *Mutator) deleteVertex(ctx context.Context, id graph.VertexID) error {
 	if set == 0 {
 		return nil
 	}
+	if err := tx.Log.deleted(ctx, id, set); err != nil {
+		return err
+	}
 	owner := graph.IndexOwner{Vertex: id}
 	var stamps []graph.PropID
 	for _, l := range tx.catalog.Labels(set) {
@@ -615,7 +672,7 @@ func (tx *Mutator) deleteVertex(ctx context.Context, id graph.VertexID) error {
 	return tx.ws[id.Shard()].Vertices.Drop(id, set, tx.catalog.Labels(set), slices.Concat(tx.catalog.PropsOf(nil, set), keys, stamps))
 }
 
-func (tx *Mutator) createEdge(m *shard.Mutation) error {
+func (tx *Mutator) createEdge(ctx context.Context, m *shard.Mutation) error {
 	e := &m.Edge
 	for _, id := range [...]graph.VertexID{e.Src, e.Dst} {
 		if tx.set(id) == 0 {
@@ -634,6 +691,9 @@ func (tx *Mutator) createEdge(m *shard.Mutation) error {
 	src.Edges.Add(*e, graph.Out, body)
 	dst.Edges.Add(*e, graph.In, body)
 	tx.countEdge(*e, 1)
+	if err := tx.Log.CreatedEdge(ctx, *e, props); err != nil {
+		return err
+	}
 	for _, d := range tx.defs.ByType[e.Type] {
 		if d.Required {
 			put(&tx.touchedEdges, e.ID, *e)

@@ -75,6 +75,11 @@ func (tx *Mutator) createVertices(ms []shard.Mutation) (n int, err error) {
 		return 0, err
 	}
 	tx.sets.addRun(first, len(ms), set)
+	for i := range ms {
+		if err := tx.Log.Created(ms[i].Vertex, set, rows[i]); err != nil {
+			return 0, err
+		}
+	}
 	if !slices.ContainsFunc(labels, func(l graph.LabelID) bool { return len(tx.defs.ByLabel[l]) > 0 }) {
 		return len(ms), nil
 	}

@@ -30,6 +30,8 @@ type lease struct {
 	// versions of the shards in the snapshot; none if the transaction has no snapshot.
 	versions []uint64
 	online   []uint32
+	commit   uint64   // the last one in the snapshot
+	time     int64    // of that commit
 	names    *catalog // of the snapshot, or later ones
 	told     versions
 	counts   *graph.Counts

@@ -40,6 +40,9 @@ type Tx struct {
 
 	wire *graph.Wire // counts calls and bytes, if not nil
 
+	origin *pb.Origin // where it comes from; nil if nobody said
+	number uint64     // of its commit
+
 	mu     sync.Mutex
 	counts *graph.Counts // nil after a change, until Counts asks for them
 	failed error         // of Counts
@@ -134,7 +137,10 @@ func (g *Graph) begin(ctx, limit context.Context, mode shard.Mode) (_ *Tx, retry
 	case !fresh:
 		return nil, true, wire.Unavailable(shard.SnapshotGone, "the leader has changed while the transaction began", nil)
 	}
-	l := &lease{id: b.GetTx(), epoch: b.GetEpoch(), snap: b.GetSnapshot(), versions: b.GetVersions(), online: b.GetOnline(), names: g.state.Load(), stop: stop}
+	l := &lease{
+		id: b.GetTx(), epoch: b.GetEpoch(), snap: b.GetSnapshot(), versions: b.GetVersions(), online: b.GetOnline(), commit: b.GetCommit(), time: b.GetTime(),
+		names: g.state.Load(), stop: stop,
+	}
 	l.confirmed.Store(asked)
 	switch {
 	case b.GetCounts() != nil:
@@ -602,8 +608,9 @@ func (tx *Tx) commit(ctx context.Context) error {
 	if err != nil {
 		return graph.InternalError("name a commit", err)
 	}
-	_, err = tx.g.s.lead.Commit(ctx, &pb.CommitRequest{Graph: tx.g.name, Tx: tx.l.id, Id: id[:]})
+	a, err := tx.g.s.lead.Commit(ctx, &pb.CommitRequest{Graph: tx.g.name, Tx: tx.l.id, Id: id[:], Origin: tx.origin})
 	if err == nil {
+		tx.number = a.GetCommit()
 		return nil
 	}
 	if f := wire.Fault(err); f != nil && f.Kind != graph.KindUnknown || status.Code(err) == codes.Unimplemented {

@@ -21,18 +21,14 @@ var features = shard.FeatureSet{
 	shard.ChangeDates:  "the leader knows of the commits",
 	shard.DegreeBounds: "degrees are looked up",
 	shard.RuleScans:    "every vertex is visible",
-	shard.Commits:      "the leader knows of the commits",
 }
-
-// ChangeLog implements shard.Graph.
-func (*Graph) ChangeLog() shard.ChangeLog { return nil }
 
 // Features implements shard.Graph.
 func (g *Graph) Features() *shard.FeatureSet { return &features }
 
 // Features implements shard.Tx.
 func (tx *Tx) Features() shard.Features {
-	return shard.Features{Aggregates: tx, Text: tx, Turns: tx, Validator: tx, Wire: tx, Exact: tx, Versions: (*versioned)(tx), Set: &features}
+	return shard.Features{Aggregates: tx, Text: tx, Turns: tx, Validator: tx, Wire: tx, Exact: tx, Versions: (*versioned)(tx), Commits: (*committed)(tx), Set: &features}
 }
 
 // index returns an index over vertices, or an id space, or an index over edges with their type. It must be online.

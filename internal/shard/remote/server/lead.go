@@ -241,6 +241,7 @@ func (l *Leader) begin(r *pb.BeginRequest, stream grpc.ServerStreamingServer[pb.
 	}
 	t := &led{g: g, tx: began.(*local.Tx)}
 	out := &pb.Began{Epoch: l.epoch, Versions: t.tx.Versions()}
+	out.Commit, out.Time = t.tx.Position()
 	if out.Versions != nil {
 		out.Snapshot = t.tx.SnapshotID()
 	}
@@ -438,7 +439,11 @@ func (s *leadService) Commit(ctx context.Context, r *pb.CommitRequest) (*pb.Comm
 			}
 			t.tx.Name(id)
 		}
-		return &pb.CommitResponse{}, t.tx.Commit(ctx)
+		if r.GetOrigin() != nil {
+			t.tx.From(originOf(r.GetOrigin()))
+		}
+		err := t.tx.Commit(ctx)
+		return &pb.CommitResponse{Commit: t.tx.CommittedAt()}, err
 	})
 }
 

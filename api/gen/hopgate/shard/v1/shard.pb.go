@@ -78,7 +78,7 @@ func (x OutcomeResponse_Outcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use OutcomeResponse_Outcome.Descriptor instead.
 func (OutcomeResponse_Outcome) EnumDescriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{83, 0}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{84, 0}
 }
 
 // PartOf names a graph; one that is made again under a name has another id.
@@ -4717,7 +4717,10 @@ type Began struct {
 	Catalog  *Catalog `protobuf:"bytes,5,opt,name=catalog,proto3" json:"catalog,omitempty"`
 	Counts   *Counts  `protobuf:"bytes,6,opt,name=counts,proto3" json:"counts,omitempty"`
 	// online are the indexes that can be read in the snapshot.
-	Online        []uint32 `protobuf:"varint,7,rep,packed,name=online,proto3" json:"online,omitempty"`
+	Online []uint32 `protobuf:"varint,7,rep,packed,name=online,proto3" json:"online,omitempty"`
+	// commit and time are the number and the time of the last commit in the snapshot, in nanoseconds since 1970.
+	Commit        uint64 `protobuf:"varint,8,opt,name=commit,proto3" json:"commit,omitempty"`
+	Time          int64  `protobuf:"fixed64,9,opt,name=time,proto3" json:"time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4799,6 +4802,20 @@ func (x *Began) GetOnline() []uint32 {
 		return x.Online
 	}
 	return nil
+}
+
+func (x *Began) GetCommit() uint64 {
+	if x != nil {
+		return x.Commit
+	}
+	return 0
+}
+
+func (x *Began) GetTime() int64 {
+	if x != nil {
+		return x.Time
+	}
+	return 0
 }
 
 type RenewRequest struct {
@@ -5722,7 +5739,8 @@ type CommitRequest struct {
 	Graph string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
 	Tx    uint64                 `protobuf:"varint,2,opt,name=tx,proto3" json:"tx,omitempty"`
 	// A UUIDv7 under which Outcome finds the commit for 15 minutes; empty: it cannot be found.
-	Id            []byte `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
+	Id            []byte  `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
+	Origin        *Origin `protobuf:"bytes,4,opt,name=origin,proto3" json:"origin,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5778,8 +5796,17 @@ func (x *CommitRequest) GetId() []byte {
 	return nil
 }
 
+func (x *CommitRequest) GetOrigin() *Origin {
+	if x != nil {
+		return x.Origin
+	}
+	return nil
+}
+
 type CommitResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// commit is the number of the commit, 0 if there was nothing to commit.
+	Commit        uint64 `protobuf:"varint,1,opt,name=commit,proto3" json:"commit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5814,6 +5841,100 @@ func (*CommitResponse) Descriptor() ([]byte, []int) {
 	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{81}
 }
 
+func (x *CommitResponse) GetCommit() uint64 {
+	if x != nil {
+		return x.Commit
+	}
+	return 0
+}
+
+// Origin says where a transaction comes from, for the commit log.
+type Origin struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// started is in nanoseconds since 1970.
+	Started  int64  `protobuf:"fixed64,1,opt,name=started,proto3" json:"started,omitempty"`
+	User     string `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"`
+	Protocol string `protobuf:"bytes,3,opt,name=protocol,proto3" json:"protocol,omitempty"`
+	Client   string `protobuf:"bytes,4,opt,name=client,proto3" json:"client,omitempty"`
+	Server   string `protobuf:"bytes,5,opt,name=server,proto3" json:"server,omitempty"`
+	// metadata is a map as JSON, or "".
+	Metadata      string `protobuf:"bytes,6,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Origin) Reset() {
+	*x = Origin{}
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[82]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Origin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Origin) ProtoMessage() {}
+
+func (x *Origin) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[82]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Origin.ProtoReflect.Descriptor instead.
+func (*Origin) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{82}
+}
+
+func (x *Origin) GetStarted() int64 {
+	if x != nil {
+		return x.Started
+	}
+	return 0
+}
+
+func (x *Origin) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *Origin) GetProtocol() string {
+	if x != nil {
+		return x.Protocol
+	}
+	return ""
+}
+
+func (x *Origin) GetClient() string {
+	if x != nil {
+		return x.Client
+	}
+	return ""
+}
+
+func (x *Origin) GetServer() string {
+	if x != nil {
+		return x.Server
+	}
+	return ""
+}
+
+func (x *Origin) GetMetadata() string {
+	if x != nil {
+		return x.Metadata
+	}
+	return ""
+}
+
 type OutcomeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Graph         string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
@@ -5825,7 +5946,7 @@ type OutcomeRequest struct {
 
 func (x *OutcomeRequest) Reset() {
 	*x = OutcomeRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[82]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5837,7 +5958,7 @@ func (x *OutcomeRequest) String() string {
 func (*OutcomeRequest) ProtoMessage() {}
 
 func (x *OutcomeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[82]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5850,7 +5971,7 @@ func (x *OutcomeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutcomeRequest.ProtoReflect.Descriptor instead.
 func (*OutcomeRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{82}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *OutcomeRequest) GetGraph() string {
@@ -5883,7 +6004,7 @@ type OutcomeResponse struct {
 
 func (x *OutcomeResponse) Reset() {
 	*x = OutcomeResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[83]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5895,7 +6016,7 @@ func (x *OutcomeResponse) String() string {
 func (*OutcomeResponse) ProtoMessage() {}
 
 func (x *OutcomeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[83]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5908,7 +6029,7 @@ func (x *OutcomeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutcomeResponse.ProtoReflect.Descriptor instead.
 func (*OutcomeResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{83}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *OutcomeResponse) GetOutcome() OutcomeResponse_Outcome {
@@ -5936,7 +6057,7 @@ type LoadRequest struct {
 
 func (x *LoadRequest) Reset() {
 	*x = LoadRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[84]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5948,7 +6069,7 @@ func (x *LoadRequest) String() string {
 func (*LoadRequest) ProtoMessage() {}
 
 func (x *LoadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[84]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5961,7 +6082,7 @@ func (x *LoadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadRequest.ProtoReflect.Descriptor instead.
 func (*LoadRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{84}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *LoadRequest) GetGraph() string {
@@ -6041,7 +6162,7 @@ type LoadVertices struct {
 
 func (x *LoadVertices) Reset() {
 	*x = LoadVertices{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[85]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6053,7 +6174,7 @@ func (x *LoadVertices) String() string {
 func (*LoadVertices) ProtoMessage() {}
 
 func (x *LoadVertices) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[85]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6066,7 +6187,7 @@ func (x *LoadVertices) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadVertices.ProtoReflect.Descriptor instead.
 func (*LoadVertices) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{85}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *LoadVertices) GetLabels() uint32 {
@@ -6127,7 +6248,7 @@ type LoadEdges struct {
 
 func (x *LoadEdges) Reset() {
 	*x = LoadEdges{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[86]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6139,7 +6260,7 @@ func (x *LoadEdges) String() string {
 func (*LoadEdges) ProtoMessage() {}
 
 func (x *LoadEdges) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[86]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6152,7 +6273,7 @@ func (x *LoadEdges) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadEdges.ProtoReflect.Descriptor instead.
 func (*LoadEdges) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{86}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *LoadEdges) GetType() uint32 {
@@ -6222,7 +6343,7 @@ type LoadColumn struct {
 
 func (x *LoadColumn) Reset() {
 	*x = LoadColumn{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[87]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6234,7 +6355,7 @@ func (x *LoadColumn) String() string {
 func (*LoadColumn) ProtoMessage() {}
 
 func (x *LoadColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[87]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6247,7 +6368,7 @@ func (x *LoadColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadColumn.ProtoReflect.Descriptor instead.
 func (*LoadColumn) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{87}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *LoadColumn) GetProp() uint32 {
@@ -6287,7 +6408,7 @@ type LoadResponse struct {
 
 func (x *LoadResponse) Reset() {
 	*x = LoadResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[88]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6299,7 +6420,7 @@ func (x *LoadResponse) String() string {
 func (*LoadResponse) ProtoMessage() {}
 
 func (x *LoadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[88]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6312,7 +6433,7 @@ func (x *LoadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadResponse.ProtoReflect.Descriptor instead.
 func (*LoadResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{88}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *LoadResponse) GetRejected() []*Rejected {
@@ -6370,7 +6491,7 @@ type Rejected struct {
 
 func (x *Rejected) Reset() {
 	*x = Rejected{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[89]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6382,7 +6503,7 @@ func (x *Rejected) String() string {
 func (*Rejected) ProtoMessage() {}
 
 func (x *Rejected) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[89]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6395,7 +6516,7 @@ func (x *Rejected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rejected.ProtoReflect.Descriptor instead.
 func (*Rejected) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{89}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *Rejected) GetEdge() bool {
@@ -6443,7 +6564,7 @@ type LoadStateRequest struct {
 
 func (x *LoadStateRequest) Reset() {
 	*x = LoadStateRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[90]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6455,7 +6576,7 @@ func (x *LoadStateRequest) String() string {
 func (*LoadStateRequest) ProtoMessage() {}
 
 func (x *LoadStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[90]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6468,7 +6589,7 @@ func (x *LoadStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadStateRequest.ProtoReflect.Descriptor instead.
 func (*LoadStateRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{90}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *LoadStateRequest) GetGraph() string {
@@ -6495,7 +6616,7 @@ type LoadStateResponse struct {
 
 func (x *LoadStateResponse) Reset() {
 	*x = LoadStateResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[91]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6507,7 +6628,7 @@ func (x *LoadStateResponse) String() string {
 func (*LoadStateResponse) ProtoMessage() {}
 
 func (x *LoadStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[91]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6520,7 +6641,7 @@ func (x *LoadStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadStateResponse.ProtoReflect.Descriptor instead.
 func (*LoadStateResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{91}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *LoadStateResponse) GetSeq() uint64 {
@@ -6547,7 +6668,7 @@ type CreateIndexRequest struct {
 
 func (x *CreateIndexRequest) Reset() {
 	*x = CreateIndexRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[92]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6559,7 +6680,7 @@ func (x *CreateIndexRequest) String() string {
 func (*CreateIndexRequest) ProtoMessage() {}
 
 func (x *CreateIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[92]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6572,7 +6693,7 @@ func (x *CreateIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateIndexRequest.ProtoReflect.Descriptor instead.
 func (*CreateIndexRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{92}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *CreateIndexRequest) GetGraph() string {
@@ -6597,7 +6718,7 @@ type CreateIndexResponse struct {
 
 func (x *CreateIndexResponse) Reset() {
 	*x = CreateIndexResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[93]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6609,7 +6730,7 @@ func (x *CreateIndexResponse) String() string {
 func (*CreateIndexResponse) ProtoMessage() {}
 
 func (x *CreateIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[93]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6622,7 +6743,7 @@ func (x *CreateIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateIndexResponse.ProtoReflect.Descriptor instead.
 func (*CreateIndexResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{93}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{94}
 }
 
 type DropIndexRequest struct {
@@ -6635,7 +6756,7 @@ type DropIndexRequest struct {
 
 func (x *DropIndexRequest) Reset() {
 	*x = DropIndexRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[94]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6647,7 +6768,7 @@ func (x *DropIndexRequest) String() string {
 func (*DropIndexRequest) ProtoMessage() {}
 
 func (x *DropIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[94]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6660,7 +6781,7 @@ func (x *DropIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropIndexRequest.ProtoReflect.Descriptor instead.
 func (*DropIndexRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{94}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *DropIndexRequest) GetGraph() string {
@@ -6685,7 +6806,7 @@ type DropIndexResponse struct {
 
 func (x *DropIndexResponse) Reset() {
 	*x = DropIndexResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[95]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6697,7 +6818,7 @@ func (x *DropIndexResponse) String() string {
 func (*DropIndexResponse) ProtoMessage() {}
 
 func (x *DropIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[95]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6710,7 +6831,7 @@ func (x *DropIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropIndexResponse.ProtoReflect.Descriptor instead.
 func (*DropIndexResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{95}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{96}
 }
 
 type SetTTLRequest struct {
@@ -6723,7 +6844,7 @@ type SetTTLRequest struct {
 
 func (x *SetTTLRequest) Reset() {
 	*x = SetTTLRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[96]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6735,7 +6856,7 @@ func (x *SetTTLRequest) String() string {
 func (*SetTTLRequest) ProtoMessage() {}
 
 func (x *SetTTLRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[96]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6748,7 +6869,7 @@ func (x *SetTTLRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTTLRequest.ProtoReflect.Descriptor instead.
 func (*SetTTLRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{96}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *SetTTLRequest) GetGraph() string {
@@ -6773,7 +6894,7 @@ type SetTTLResponse struct {
 
 func (x *SetTTLResponse) Reset() {
 	*x = SetTTLResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[97]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6785,7 +6906,7 @@ func (x *SetTTLResponse) String() string {
 func (*SetTTLResponse) ProtoMessage() {}
 
 func (x *SetTTLResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[97]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6798,7 +6919,7 @@ func (x *SetTTLResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTTLResponse.ProtoReflect.Descriptor instead.
 func (*SetTTLResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{97}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{98}
 }
 
 type DropTTLRequest struct {
@@ -6812,7 +6933,7 @@ type DropTTLRequest struct {
 
 func (x *DropTTLRequest) Reset() {
 	*x = DropTTLRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[98]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6824,7 +6945,7 @@ func (x *DropTTLRequest) String() string {
 func (*DropTTLRequest) ProtoMessage() {}
 
 func (x *DropTTLRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[98]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6837,7 +6958,7 @@ func (x *DropTTLRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropTTLRequest.ProtoReflect.Descriptor instead.
 func (*DropTTLRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{98}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *DropTTLRequest) GetGraph() string {
@@ -6869,7 +6990,7 @@ type DropTTLResponse struct {
 
 func (x *DropTTLResponse) Reset() {
 	*x = DropTTLResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[99]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6881,7 +7002,7 @@ func (x *DropTTLResponse) String() string {
 func (*DropTTLResponse) ProtoMessage() {}
 
 func (x *DropTTLResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[99]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6894,7 +7015,7 @@ func (x *DropTTLResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropTTLResponse.ProtoReflect.Descriptor instead.
 func (*DropTTLResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{99}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{100}
 }
 
 type DefineRequest struct {
@@ -6912,7 +7033,7 @@ type DefineRequest struct {
 
 func (x *DefineRequest) Reset() {
 	*x = DefineRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[100]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6924,7 +7045,7 @@ func (x *DefineRequest) String() string {
 func (*DefineRequest) ProtoMessage() {}
 
 func (x *DefineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[100]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6937,7 +7058,7 @@ func (x *DefineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefineRequest.ProtoReflect.Descriptor instead.
 func (*DefineRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{100}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *DefineRequest) GetGraph() string {
@@ -6985,7 +7106,7 @@ type DefineResponse struct {
 
 func (x *DefineResponse) Reset() {
 	*x = DefineResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[101]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6997,7 +7118,7 @@ func (x *DefineResponse) String() string {
 func (*DefineResponse) ProtoMessage() {}
 
 func (x *DefineResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[101]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7010,7 +7131,7 @@ func (x *DefineResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefineResponse.ProtoReflect.Descriptor instead.
 func (*DefineResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{101}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *DefineResponse) GetCatalog() *Catalog {
@@ -7034,7 +7155,7 @@ type VersionRequest struct {
 
 func (x *VersionRequest) Reset() {
 	*x = VersionRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[102]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7046,7 +7167,7 @@ func (x *VersionRequest) String() string {
 func (*VersionRequest) ProtoMessage() {}
 
 func (x *VersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[102]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7059,7 +7180,7 @@ func (x *VersionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VersionRequest.ProtoReflect.Descriptor instead.
 func (*VersionRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{102}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *VersionRequest) GetTx() uint64 {
@@ -7110,7 +7231,7 @@ type VersionResponse struct {
 
 func (x *VersionResponse) Reset() {
 	*x = VersionResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[103]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7122,7 +7243,7 @@ func (x *VersionResponse) String() string {
 func (*VersionResponse) ProtoMessage() {}
 
 func (x *VersionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[103]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7135,7 +7256,7 @@ func (x *VersionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VersionResponse.ProtoReflect.Descriptor instead.
 func (*VersionResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{103}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *VersionResponse) GetKnown() bool {
@@ -7157,6 +7278,354 @@ func (x *VersionResponse) GetCommit() uint64 {
 		return x.Commit
 	}
 	return 0
+}
+
+type LogStateRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Graph string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
+	// If wait is set, the answer waits a while for a commit after this one.
+	After         uint64 `protobuf:"varint,2,opt,name=after,proto3" json:"after,omitempty"`
+	Wait          bool   `protobuf:"varint,3,opt,name=wait,proto3" json:"wait,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LogStateRequest) Reset() {
+	*x = LogStateRequest{}
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[105]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LogStateRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LogStateRequest) ProtoMessage() {}
+
+func (x *LogStateRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[105]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LogStateRequest.ProtoReflect.Descriptor instead.
+func (*LogStateRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{105}
+}
+
+func (x *LogStateRequest) GetGraph() string {
+	if x != nil {
+		return x.Graph
+	}
+	return ""
+}
+
+func (x *LogStateRequest) GetAfter() uint64 {
+	if x != nil {
+		return x.After
+	}
+	return 0
+}
+
+func (x *LogStateRequest) GetWait() bool {
+	if x != nil {
+		return x.Wait
+	}
+	return false
+}
+
+type LogStateResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// kept says that the graph has a commit log.
+	Kept bool   `protobuf:"varint,1,opt,name=kept,proto3" json:"kept,omitempty"`
+	Key  []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	// mode is a changelog.Mode.
+	Mode          uint32 `protobuf:"varint,3,opt,name=mode,proto3" json:"mode,omitempty"`
+	First         uint64 `protobuf:"varint,4,opt,name=first,proto3" json:"first,omitempty"`
+	Last          uint64 `protobuf:"varint,5,opt,name=last,proto3" json:"last,omitempty"`
+	FirstTime     int64  `protobuf:"fixed64,6,opt,name=first_time,json=firstTime,proto3" json:"first_time,omitempty"`
+	LastTime      int64  `protobuf:"fixed64,7,opt,name=last_time,json=lastTime,proto3" json:"last_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LogStateResponse) Reset() {
+	*x = LogStateResponse{}
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[106]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LogStateResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LogStateResponse) ProtoMessage() {}
+
+func (x *LogStateResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[106]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LogStateResponse.ProtoReflect.Descriptor instead.
+func (*LogStateResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{106}
+}
+
+func (x *LogStateResponse) GetKept() bool {
+	if x != nil {
+		return x.Kept
+	}
+	return false
+}
+
+func (x *LogStateResponse) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *LogStateResponse) GetMode() uint32 {
+	if x != nil {
+		return x.Mode
+	}
+	return 0
+}
+
+func (x *LogStateResponse) GetFirst() uint64 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+func (x *LogStateResponse) GetLast() uint64 {
+	if x != nil {
+		return x.Last
+	}
+	return 0
+}
+
+func (x *LogStateResponse) GetFirstTime() int64 {
+	if x != nil {
+		return x.FirstTime
+	}
+	return 0
+}
+
+func (x *LogStateResponse) GetLastTime() int64 {
+	if x != nil {
+		return x.LastTime
+	}
+	return 0
+}
+
+type ReadLogRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Graph         string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
+	After         uint64                 `protobuf:"varint,2,opt,name=after,proto3" json:"after,omitempty"`
+	Bytes         uint32                 `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadLogRequest) Reset() {
+	*x = ReadLogRequest{}
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[107]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadLogRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadLogRequest) ProtoMessage() {}
+
+func (x *ReadLogRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[107]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadLogRequest.ProtoReflect.Descriptor instead.
+func (*ReadLogRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{107}
+}
+
+func (x *ReadLogRequest) GetGraph() string {
+	if x != nil {
+		return x.Graph
+	}
+	return ""
+}
+
+func (x *ReadLogRequest) GetAfter() uint64 {
+	if x != nil {
+		return x.After
+	}
+	return 0
+}
+
+func (x *ReadLogRequest) GetBytes() uint32 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+type ReadLogResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// commits are in the form of changelog.ReadCommit.
+	Commits       []byte `protobuf:"bytes,1,opt,name=commits,proto3" json:"commits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadLogResponse) Reset() {
+	*x = ReadLogResponse{}
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[108]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadLogResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadLogResponse) ProtoMessage() {}
+
+func (x *ReadLogResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[108]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadLogResponse.ProtoReflect.Descriptor instead.
+func (*ReadLogResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{108}
+}
+
+func (x *ReadLogResponse) GetCommits() []byte {
+	if x != nil {
+		return x.Commits
+	}
+	return nil
+}
+
+type SetLogModeRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Graph         string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
+	Mode          uint32                 `protobuf:"varint,2,opt,name=mode,proto3" json:"mode,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetLogModeRequest) Reset() {
+	*x = SetLogModeRequest{}
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[109]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetLogModeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetLogModeRequest) ProtoMessage() {}
+
+func (x *SetLogModeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[109]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetLogModeRequest.ProtoReflect.Descriptor instead.
+func (*SetLogModeRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{109}
+}
+
+func (x *SetLogModeRequest) GetGraph() string {
+	if x != nil {
+		return x.Graph
+	}
+	return ""
+}
+
+func (x *SetLogModeRequest) GetMode() uint32 {
+	if x != nil {
+		return x.Mode
+	}
+	return 0
+}
+
+type SetLogModeResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetLogModeResponse) Reset() {
+	*x = SetLogModeResponse{}
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[110]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetLogModeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetLogModeResponse) ProtoMessage() {}
+
+func (x *SetLogModeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[110]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetLogModeResponse.ProtoReflect.Descriptor instead.
+func (*SetLogModeResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{110}
 }
 
 // QuotaAccount is an account of a quota. Its amounts are in the units of the quota's limit: of CPU nanoseconds.
@@ -7182,7 +7651,7 @@ type QuotaAccount struct {
 
 func (x *QuotaAccount) Reset() {
 	*x = QuotaAccount{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[104]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7194,7 +7663,7 @@ func (x *QuotaAccount) String() string {
 func (*QuotaAccount) ProtoMessage() {}
 
 func (x *QuotaAccount) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[104]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7207,7 +7676,7 @@ func (x *QuotaAccount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuotaAccount.ProtoReflect.Descriptor instead.
 func (*QuotaAccount) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{104}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *QuotaAccount) GetGraph() string {
@@ -7285,7 +7754,7 @@ type ShareQuotasRequest struct {
 
 func (x *ShareQuotasRequest) Reset() {
 	*x = ShareQuotasRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[105]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7297,7 +7766,7 @@ func (x *ShareQuotasRequest) String() string {
 func (*ShareQuotasRequest) ProtoMessage() {}
 
 func (x *ShareQuotasRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[105]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7310,7 +7779,7 @@ func (x *ShareQuotasRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShareQuotasRequest.ProtoReflect.Descriptor instead.
 func (*ShareQuotasRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{105}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *ShareQuotasRequest) GetProcess() uint64 {
@@ -7348,7 +7817,7 @@ type QuotaGrant struct {
 
 func (x *QuotaGrant) Reset() {
 	*x = QuotaGrant{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[106]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7360,7 +7829,7 @@ func (x *QuotaGrant) String() string {
 func (*QuotaGrant) ProtoMessage() {}
 
 func (x *QuotaGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[106]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7373,7 +7842,7 @@ func (x *QuotaGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuotaGrant.ProtoReflect.Descriptor instead.
 func (*QuotaGrant) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{106}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *QuotaGrant) GetWindow() int64 {
@@ -7413,7 +7882,7 @@ type ShareQuotasResponse struct {
 
 func (x *ShareQuotasResponse) Reset() {
 	*x = ShareQuotasResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[107]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7425,7 +7894,7 @@ func (x *ShareQuotasResponse) String() string {
 func (*ShareQuotasResponse) ProtoMessage() {}
 
 func (x *ShareQuotasResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[107]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7438,7 +7907,7 @@ func (x *ShareQuotasResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShareQuotasResponse.ProtoReflect.Descriptor instead.
 func (*ShareQuotasResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{107}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *ShareQuotasResponse) GetLender() uint64 {
@@ -7479,7 +7948,7 @@ type IndexProgressRequest struct {
 
 func (x *IndexProgressRequest) Reset() {
 	*x = IndexProgressRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[108]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7491,7 +7960,7 @@ func (x *IndexProgressRequest) String() string {
 func (*IndexProgressRequest) ProtoMessage() {}
 
 func (x *IndexProgressRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[108]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7504,7 +7973,7 @@ func (x *IndexProgressRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexProgressRequest.ProtoReflect.Descriptor instead.
 func (*IndexProgressRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{108}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *IndexProgressRequest) GetGraph() string {
@@ -7530,7 +7999,7 @@ type IndexProgressResponse struct {
 
 func (x *IndexProgressResponse) Reset() {
 	*x = IndexProgressResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[109]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7542,7 +8011,7 @@ func (x *IndexProgressResponse) String() string {
 func (*IndexProgressResponse) ProtoMessage() {}
 
 func (x *IndexProgressResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[109]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7555,7 +8024,7 @@ func (x *IndexProgressResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexProgressResponse.ProtoReflect.Descriptor instead.
 func (*IndexProgressResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{109}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *IndexProgressResponse) GetPart() float64 {
@@ -7576,7 +8045,7 @@ type NotLeading struct {
 
 func (x *NotLeading) Reset() {
 	*x = NotLeading{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[110]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7588,7 +8057,7 @@ func (x *NotLeading) String() string {
 func (*NotLeading) ProtoMessage() {}
 
 func (x *NotLeading) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[110]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7601,7 +8070,7 @@ func (x *NotLeading) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotLeading.ProtoReflect.Descriptor instead.
 func (*NotLeading) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{110}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *NotLeading) GetLeader() uint32 {
@@ -7629,7 +8098,7 @@ type Fault struct {
 
 func (x *Fault) Reset() {
 	*x = Fault{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[111]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7641,7 +8110,7 @@ func (x *Fault) String() string {
 func (*Fault) ProtoMessage() {}
 
 func (x *Fault) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[111]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7654,7 +8123,7 @@ func (x *Fault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fault.ProtoReflect.Descriptor instead.
 func (*Fault) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{111}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *Fault) GetKind() uint32 {
@@ -8081,7 +8550,7 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\ain_turn\x18\x05 \x01(\bR\x06inTurn\"7\n" +
 	"\rBeginResponse\x12\x12\n" +
 	"\x04part\x18\x01 \x01(\fR\x04part\x12\x12\n" +
-	"\x04more\x18\x02 \x01(\bR\x04more\"\xe4\x01\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more\"\x90\x02\n" +
 	"\x05Began\x12\x0e\n" +
 	"\x02tx\x18\x01 \x01(\x04R\x02tx\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x06R\x05epoch\x12\x1a\n" +
@@ -8089,7 +8558,9 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\bsnapshot\x18\x04 \x01(\x04R\bsnapshot\x123\n" +
 	"\acatalog\x18\x05 \x01(\v2\x19.hopgate.shard.v1.CatalogR\acatalog\x120\n" +
 	"\x06counts\x18\x06 \x01(\v2\x18.hopgate.shard.v1.CountsR\x06counts\x12\x16\n" +
-	"\x06online\x18\a \x03(\rR\x06online\"\x7f\n" +
+	"\x06online\x18\a \x03(\rR\x06online\x12\x16\n" +
+	"\x06commit\x18\b \x01(\x04R\x06commit\x12\x12\n" +
+	"\x04time\x18\t \x01(\x10R\x04time\"\x7f\n" +
 	"\fRenewRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x0e\n" +
 	"\x02tx\x18\x02 \x01(\x04R\x02tx\x12\x1a\n" +
@@ -8169,12 +8640,21 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x0e\n" +
 	"\x02tx\x18\x02 \x01(\x04R\x02tx\"A\n" +
 	"\rCountResponse\x120\n" +
-	"\x06counts\x18\x01 \x01(\v2\x18.hopgate.shard.v1.CountsR\x06counts\"E\n" +
+	"\x06counts\x18\x01 \x01(\v2\x18.hopgate.shard.v1.CountsR\x06counts\"w\n" +
 	"\rCommitRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x0e\n" +
 	"\x02tx\x18\x02 \x01(\x04R\x02tx\x12\x0e\n" +
-	"\x02id\x18\x03 \x01(\fR\x02id\"\x10\n" +
-	"\x0eCommitResponse\"F\n" +
+	"\x02id\x18\x03 \x01(\fR\x02id\x120\n" +
+	"\x06origin\x18\x04 \x01(\v2\x18.hopgate.shard.v1.OriginR\x06origin\"(\n" +
+	"\x0eCommitResponse\x12\x16\n" +
+	"\x06commit\x18\x01 \x01(\x04R\x06commit\"\x9e\x01\n" +
+	"\x06Origin\x12\x18\n" +
+	"\astarted\x18\x01 \x01(\x10R\astarted\x12\x12\n" +
+	"\x04user\x18\x02 \x01(\tR\x04user\x12\x1a\n" +
+	"\bprotocol\x18\x03 \x01(\tR\bprotocol\x12\x16\n" +
+	"\x06client\x18\x04 \x01(\tR\x06client\x12\x16\n" +
+	"\x06server\x18\x05 \x01(\tR\x06server\x12\x1a\n" +
+	"\bmetadata\x18\x06 \x01(\tR\bmetadata\"F\n" +
 	"\x0eOutcomeRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x0e\n" +
 	"\x02tx\x18\x02 \x01(\x04R\x02tx\x12\x0e\n" +
@@ -8269,7 +8749,30 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x0fVersionResponse\x12\x14\n" +
 	"\x05known\x18\x01 \x01(\bR\x05known\x12\x16\n" +
 	"\x06opened\x18\x02 \x01(\x06R\x06opened\x12\x16\n" +
-	"\x06commit\x18\x03 \x01(\x04R\x06commit\"\xdc\x01\n" +
+	"\x06commit\x18\x03 \x01(\x04R\x06commit\"Q\n" +
+	"\x0fLogStateRequest\x12\x14\n" +
+	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x14\n" +
+	"\x05after\x18\x02 \x01(\x04R\x05after\x12\x12\n" +
+	"\x04wait\x18\x03 \x01(\bR\x04wait\"\xb2\x01\n" +
+	"\x10LogStateResponse\x12\x12\n" +
+	"\x04kept\x18\x01 \x01(\bR\x04kept\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\fR\x03key\x12\x12\n" +
+	"\x04mode\x18\x03 \x01(\rR\x04mode\x12\x14\n" +
+	"\x05first\x18\x04 \x01(\x04R\x05first\x12\x12\n" +
+	"\x04last\x18\x05 \x01(\x04R\x04last\x12\x1d\n" +
+	"\n" +
+	"first_time\x18\x06 \x01(\x10R\tfirstTime\x12\x1b\n" +
+	"\tlast_time\x18\a \x01(\x10R\blastTime\"R\n" +
+	"\x0eReadLogRequest\x12\x14\n" +
+	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x14\n" +
+	"\x05after\x18\x02 \x01(\x04R\x05after\x12\x14\n" +
+	"\x05bytes\x18\x03 \x01(\rR\x05bytes\"+\n" +
+	"\x0fReadLogResponse\x12\x18\n" +
+	"\acommits\x18\x01 \x01(\fR\acommits\"=\n" +
+	"\x11SetLogModeRequest\x12\x14\n" +
+	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x12\n" +
+	"\x04mode\x18\x02 \x01(\rR\x04mode\"\x14\n" +
+	"\x12SetLogModeResponse\"\xdc\x01\n" +
 	"\fQuotaAccount\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x14\n" +
 	"\x05quota\x18\x02 \x01(\tR\x05quota\x12\x14\n" +
@@ -8337,7 +8840,7 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\tAggregate\x12\".hopgate.shard.v1.AggregateRequest\x1a#.hopgate.shard.v1.AggregateResponse\"\x03\x90\x02\x01\x12\\\n" +
 	"\n" +
 	"SearchText\x12#.hopgate.shard.v1.SearchTextRequest\x1a$.hopgate.shard.v1.SearchTextResponse\"\x03\x90\x02\x01\x12M\n" +
-	"\x05Batch\x12\x1e.hopgate.shard.v1.BatchRequest\x1a\x1f.hopgate.shard.v1.BatchResponse\"\x03\x90\x02\x012\xa1\x0e\n" +
+	"\x05Batch\x12\x1e.hopgate.shard.v1.BatchRequest\x1a\x1f.hopgate.shard.v1.BatchResponse\"\x03\x90\x02\x012\xac\x10\n" +
 	"\vLeadService\x12P\n" +
 	"\x06Graphs\x12\x1f.hopgate.shard.v1.GraphsRequest\x1a .hopgate.shard.v1.GraphsResponse\"\x03\x90\x02\x01\x12_\n" +
 	"\vCreateGraph\x12$.hopgate.shard.v1.CreateGraphRequest\x1a%.hopgate.shard.v1.CreateGraphResponse\"\x03\x90\x02\x00\x12Y\n" +
@@ -8359,7 +8862,11 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\aDropTTL\x12 .hopgate.shard.v1.DropTTLRequest\x1a!.hopgate.shard.v1.DropTTLResponse\"\x03\x90\x02\x00\x12P\n" +
 	"\x06Define\x12\x1f.hopgate.shard.v1.DefineRequest\x1a .hopgate.shard.v1.DefineResponse\"\x03\x90\x02\x02\x12_\n" +
 	"\vShareQuotas\x12$.hopgate.shard.v1.ShareQuotasRequest\x1a%.hopgate.shard.v1.ShareQuotasResponse\"\x03\x90\x02\x02\x12S\n" +
-	"\aVersion\x12 .hopgate.shard.v1.VersionRequest\x1a!.hopgate.shard.v1.VersionResponse\"\x03\x90\x02\x01B=Z;github.com/hopgate/hopgate/api/gen/hopgate/shard/v1;shardv1b\x06proto3"
+	"\aVersion\x12 .hopgate.shard.v1.VersionRequest\x1a!.hopgate.shard.v1.VersionResponse\"\x03\x90\x02\x01\x12V\n" +
+	"\bLogState\x12!.hopgate.shard.v1.LogStateRequest\x1a\".hopgate.shard.v1.LogStateResponse\"\x03\x90\x02\x01\x12S\n" +
+	"\aReadLog\x12 .hopgate.shard.v1.ReadLogRequest\x1a!.hopgate.shard.v1.ReadLogResponse\"\x03\x90\x02\x01\x12\\\n" +
+	"\n" +
+	"SetLogMode\x12#.hopgate.shard.v1.SetLogModeRequest\x1a$.hopgate.shard.v1.SetLogModeResponse\"\x03\x90\x02\x02B=Z;github.com/hopgate/hopgate/api/gen/hopgate/shard/v1;shardv1b\x06proto3"
 
 var (
 	file_hopgate_shard_v1_shard_proto_rawDescOnce sync.Once
@@ -8374,7 +8881,7 @@ func file_hopgate_shard_v1_shard_proto_rawDescGZIP() []byte {
 }
 
 var file_hopgate_shard_v1_shard_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_hopgate_shard_v1_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 115)
+var file_hopgate_shard_v1_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 122)
 var file_hopgate_shard_v1_shard_proto_goTypes = []any{
 	(OutcomeResponse_Outcome)(0),   // 0: hopgate.shard.v1.OutcomeResponse.Outcome
 	(*PartOf)(nil),                 // 1: hopgate.shard.v1.PartOf
@@ -8459,39 +8966,46 @@ var file_hopgate_shard_v1_shard_proto_goTypes = []any{
 	(*CountResponse)(nil),          // 80: hopgate.shard.v1.CountResponse
 	(*CommitRequest)(nil),          // 81: hopgate.shard.v1.CommitRequest
 	(*CommitResponse)(nil),         // 82: hopgate.shard.v1.CommitResponse
-	(*OutcomeRequest)(nil),         // 83: hopgate.shard.v1.OutcomeRequest
-	(*OutcomeResponse)(nil),        // 84: hopgate.shard.v1.OutcomeResponse
-	(*LoadRequest)(nil),            // 85: hopgate.shard.v1.LoadRequest
-	(*LoadVertices)(nil),           // 86: hopgate.shard.v1.LoadVertices
-	(*LoadEdges)(nil),              // 87: hopgate.shard.v1.LoadEdges
-	(*LoadColumn)(nil),             // 88: hopgate.shard.v1.LoadColumn
-	(*LoadResponse)(nil),           // 89: hopgate.shard.v1.LoadResponse
-	(*Rejected)(nil),               // 90: hopgate.shard.v1.Rejected
-	(*LoadStateRequest)(nil),       // 91: hopgate.shard.v1.LoadStateRequest
-	(*LoadStateResponse)(nil),      // 92: hopgate.shard.v1.LoadStateResponse
-	(*CreateIndexRequest)(nil),     // 93: hopgate.shard.v1.CreateIndexRequest
-	(*CreateIndexResponse)(nil),    // 94: hopgate.shard.v1.CreateIndexResponse
-	(*DropIndexRequest)(nil),       // 95: hopgate.shard.v1.DropIndexRequest
-	(*DropIndexResponse)(nil),      // 96: hopgate.shard.v1.DropIndexResponse
-	(*SetTTLRequest)(nil),          // 97: hopgate.shard.v1.SetTTLRequest
-	(*SetTTLResponse)(nil),         // 98: hopgate.shard.v1.SetTTLResponse
-	(*DropTTLRequest)(nil),         // 99: hopgate.shard.v1.DropTTLRequest
-	(*DropTTLResponse)(nil),        // 100: hopgate.shard.v1.DropTTLResponse
-	(*DefineRequest)(nil),          // 101: hopgate.shard.v1.DefineRequest
-	(*DefineResponse)(nil),         // 102: hopgate.shard.v1.DefineResponse
-	(*VersionRequest)(nil),         // 103: hopgate.shard.v1.VersionRequest
-	(*VersionResponse)(nil),        // 104: hopgate.shard.v1.VersionResponse
-	(*QuotaAccount)(nil),           // 105: hopgate.shard.v1.QuotaAccount
-	(*ShareQuotasRequest)(nil),     // 106: hopgate.shard.v1.ShareQuotasRequest
-	(*QuotaGrant)(nil),             // 107: hopgate.shard.v1.QuotaGrant
-	(*ShareQuotasResponse)(nil),    // 108: hopgate.shard.v1.ShareQuotasResponse
-	(*IndexProgressRequest)(nil),   // 109: hopgate.shard.v1.IndexProgressRequest
-	(*IndexProgressResponse)(nil),  // 110: hopgate.shard.v1.IndexProgressResponse
-	(*NotLeading)(nil),             // 111: hopgate.shard.v1.NotLeading
-	(*Fault)(nil),                  // 112: hopgate.shard.v1.Fault
-	nil,                            // 113: hopgate.shard.v1.Counts.ByLabelEntry
-	nil,                            // 114: hopgate.shard.v1.Counts.ByTypeEntry
-	nil,                            // 115: hopgate.shard.v1.Counts.DistinctEntry
+	(*Origin)(nil),                 // 83: hopgate.shard.v1.Origin
+	(*OutcomeRequest)(nil),         // 84: hopgate.shard.v1.OutcomeRequest
+	(*OutcomeResponse)(nil),        // 85: hopgate.shard.v1.OutcomeResponse
+	(*LoadRequest)(nil),            // 86: hopgate.shard.v1.LoadRequest
+	(*LoadVertices)(nil),           // 87: hopgate.shard.v1.LoadVertices
+	(*LoadEdges)(nil),              // 88: hopgate.shard.v1.LoadEdges
+	(*LoadColumn)(nil),             // 89: hopgate.shard.v1.LoadColumn
+	(*LoadResponse)(nil),           // 90: hopgate.shard.v1.LoadResponse
+	(*Rejected)(nil),               // 91: hopgate.shard.v1.Rejected
+	(*LoadStateRequest)(nil),       // 92: hopgate.shard.v1.LoadStateRequest
+	(*LoadStateResponse)(nil),      // 93: hopgate.shard.v1.LoadStateResponse
+	(*CreateIndexRequest)(nil),     // 94: hopgate.shard.v1.CreateIndexRequest
+	(*CreateIndexResponse)(nil),    // 95: hopgate.shard.v1.CreateIndexResponse
+	(*DropIndexRequest)(nil),       // 96: hopgate.shard.v1.DropIndexRequest
+	(*DropIndexResponse)(nil),      // 97: hopgate.shard.v1.DropIndexResponse
+	(*SetTTLRequest)(nil),          // 98: hopgate.shard.v1.SetTTLRequest
+	(*SetTTLResponse)(nil),         // 99: hopgate.shard.v1.SetTTLResponse
+	(*DropTTLRequest)(nil),         // 100: hopgate.shard.v1.DropTTLRequest
+	(*DropTTLResponse)(nil),        // 101: hopgate.shard.v1.DropTTLResponse
+	(*DefineRequest)(nil),          // 102: hopgate.shard.v1.DefineRequest
+	(*DefineResponse)(nil),         // 103: hopgate.shard.v1.DefineResponse
+	(*VersionRequest)(nil),         // 104: hopgate.shard.v1.VersionRequest
+	(*VersionResponse)(nil),        // 105: hopgate.shard.v1.VersionResponse
+	(*LogStateRequest)(nil),        // 106: hopgate.shard.v1.LogStateRequest
+	(*LogStateResponse)(nil),       // 107: hopgate.shard.v1.LogStateResponse
+	(*ReadLogRequest)(nil),         // 108: hopgate.shard.v1.ReadLogRequest
+	(*ReadLogResponse)(nil),        // 109: hopgate.shard.v1.ReadLogResponse
+	(*SetLogModeRequest)(nil),      // 110: hopgate.shard.v1.SetLogModeRequest
+	(*SetLogModeResponse)(nil),     // 111: hopgate.shard.v1.SetLogModeResponse
+	(*QuotaAccount)(nil),           // 112: hopgate.shard.v1.QuotaAccount
+	(*ShareQuotasRequest)(nil),     // 113: hopgate.shard.v1.ShareQuotasRequest
+	(*QuotaGrant)(nil),             // 114: hopgate.shard.v1.QuotaGrant
+	(*ShareQuotasResponse)(nil),    // 115: hopgate.shard.v1.ShareQuotasResponse
+	(*IndexProgressRequest)(nil),   // 116: hopgate.shard.v1.IndexProgressRequest
+	(*IndexProgressResponse)(nil),  // 117: hopgate.shard.v1.IndexProgressResponse
+	(*NotLeading)(nil),             // 118: hopgate.shard.v1.NotLeading
+	(*Fault)(nil),                  // 119: hopgate.shard.v1.Fault
+	nil,                            // 120: hopgate.shard.v1.Counts.ByLabelEntry
+	nil,                            // 121: hopgate.shard.v1.Counts.ByTypeEntry
+	nil,                            // 122: hopgate.shard.v1.Counts.DistinctEntry
 }
 var file_hopgate_shard_v1_shard_proto_depIdxs = []int32{
 	1,   // 0: hopgate.shard.v1.AttachRequest.graph:type_name -> hopgate.shard.v1.PartOf
@@ -8538,11 +9052,11 @@ var file_hopgate_shard_v1_shard_proto_depIdxs = []int32{
 	57,  // 41: hopgate.shard.v1.Began.catalog:type_name -> hopgate.shard.v1.Catalog
 	71,  // 42: hopgate.shard.v1.Began.counts:type_name -> hopgate.shard.v1.Counts
 	56,  // 43: hopgate.shard.v1.RenewRequest.known:type_name -> hopgate.shard.v1.State
-	113, // 44: hopgate.shard.v1.Counts.by_label:type_name -> hopgate.shard.v1.Counts.ByLabelEntry
-	114, // 45: hopgate.shard.v1.Counts.by_type:type_name -> hopgate.shard.v1.Counts.ByTypeEntry
+	120, // 44: hopgate.shard.v1.Counts.by_label:type_name -> hopgate.shard.v1.Counts.ByLabelEntry
+	121, // 45: hopgate.shard.v1.Counts.by_type:type_name -> hopgate.shard.v1.Counts.ByTypeEntry
 	73,  // 46: hopgate.shard.v1.Counts.ends:type_name -> hopgate.shard.v1.Ends
 	74,  // 47: hopgate.shard.v1.Counts.degrees:type_name -> hopgate.shard.v1.Degrees
-	115, // 48: hopgate.shard.v1.Counts.distinct:type_name -> hopgate.shard.v1.Counts.DistinctEntry
+	122, // 48: hopgate.shard.v1.Counts.distinct:type_name -> hopgate.shard.v1.Counts.DistinctEntry
 	72,  // 49: hopgate.shard.v1.Counts.props:type_name -> hopgate.shard.v1.PropCount
 	56,  // 50: hopgate.shard.v1.InternRequest.known:type_name -> hopgate.shard.v1.State
 	60,  // 51: hopgate.shard.v1.InternRequest.set:type_name -> hopgate.shard.v1.LabelSet
@@ -8550,110 +9064,117 @@ var file_hopgate_shard_v1_shard_proto_depIdxs = []int32{
 	56,  // 53: hopgate.shard.v1.MutateRequest.known:type_name -> hopgate.shard.v1.State
 	57,  // 54: hopgate.shard.v1.MutateResponse.catalog:type_name -> hopgate.shard.v1.Catalog
 	71,  // 55: hopgate.shard.v1.CountResponse.counts:type_name -> hopgate.shard.v1.Counts
-	0,   // 56: hopgate.shard.v1.OutcomeResponse.outcome:type_name -> hopgate.shard.v1.OutcomeResponse.Outcome
-	86,  // 57: hopgate.shard.v1.LoadRequest.vertices:type_name -> hopgate.shard.v1.LoadVertices
-	87,  // 58: hopgate.shard.v1.LoadRequest.edges:type_name -> hopgate.shard.v1.LoadEdges
-	88,  // 59: hopgate.shard.v1.LoadVertices.props:type_name -> hopgate.shard.v1.LoadColumn
-	88,  // 60: hopgate.shard.v1.LoadEdges.props:type_name -> hopgate.shard.v1.LoadColumn
-	90,  // 61: hopgate.shard.v1.LoadResponse.rejected:type_name -> hopgate.shard.v1.Rejected
-	61,  // 62: hopgate.shard.v1.CreateIndexRequest.index:type_name -> hopgate.shard.v1.IndexDefinition
-	59,  // 63: hopgate.shard.v1.SetTTLRequest.ttl:type_name -> hopgate.shard.v1.TTL
-	58,  // 64: hopgate.shard.v1.DefineRequest.put:type_name -> hopgate.shard.v1.Definition
-	58,  // 65: hopgate.shard.v1.DefineRequest.drop:type_name -> hopgate.shard.v1.Definition
-	56,  // 66: hopgate.shard.v1.DefineRequest.known:type_name -> hopgate.shard.v1.State
-	57,  // 67: hopgate.shard.v1.DefineResponse.catalog:type_name -> hopgate.shard.v1.Catalog
-	105, // 68: hopgate.shard.v1.ShareQuotasRequest.accounts:type_name -> hopgate.shard.v1.QuotaAccount
-	107, // 69: hopgate.shard.v1.ShareQuotasResponse.grants:type_name -> hopgate.shard.v1.QuotaGrant
-	105, // 70: hopgate.shard.v1.ShareQuotasResponse.uses:type_name -> hopgate.shard.v1.QuotaAccount
-	2,   // 71: hopgate.shard.v1.KeepService.Attach:input_type -> hopgate.shard.v1.AttachRequest
-	4,   // 72: hopgate.shard.v1.KeepService.Drop:input_type -> hopgate.shard.v1.DropRequest
-	6,   // 73: hopgate.shard.v1.KeepService.Apply:input_type -> hopgate.shard.v1.ApplyRequest
-	8,   // 74: hopgate.shard.v1.KeepService.Get:input_type -> hopgate.shard.v1.GetRequest
-	10,  // 75: hopgate.shard.v1.KeepService.GetAll:input_type -> hopgate.shard.v1.GetAllRequest
-	12,  // 76: hopgate.shard.v1.KeepService.Walk:input_type -> hopgate.shard.v1.WalkRequest
-	18,  // 77: hopgate.shard.v1.ReadService.Scan:input_type -> hopgate.shard.v1.ScanRequest
-	20,  // 78: hopgate.shard.v1.ReadService.LabelSets:input_type -> hopgate.shard.v1.LabelSetsRequest
-	22,  // 79: hopgate.shard.v1.ReadService.Properties:input_type -> hopgate.shard.v1.PropertiesRequest
-	24,  // 80: hopgate.shard.v1.ReadService.Expand:input_type -> hopgate.shard.v1.ExpandRequest
-	27,  // 81: hopgate.shard.v1.ReadService.Step:input_type -> hopgate.shard.v1.StepRequest
-	29,  // 82: hopgate.shard.v1.ReadService.Degrees:input_type -> hopgate.shard.v1.DegreesRequest
-	36,  // 83: hopgate.shard.v1.ReadService.EdgeProperties:input_type -> hopgate.shard.v1.EdgePropertiesRequest
-	38,  // 84: hopgate.shard.v1.ReadService.EdgeRecords:input_type -> hopgate.shard.v1.EdgeRecordsRequest
-	41,  // 85: hopgate.shard.v1.ReadService.Seek:input_type -> hopgate.shard.v1.SeekRequest
-	44,  // 86: hopgate.shard.v1.ReadService.SeekRange:input_type -> hopgate.shard.v1.SeekRangeRequest
-	46,  // 87: hopgate.shard.v1.ReadService.Large:input_type -> hopgate.shard.v1.LargeRequest
-	31,  // 88: hopgate.shard.v1.ReadService.Compare:input_type -> hopgate.shard.v1.CompareRequest
-	33,  // 89: hopgate.shard.v1.ReadService.Aggregate:input_type -> hopgate.shard.v1.AggregateRequest
-	48,  // 90: hopgate.shard.v1.ReadService.SearchText:input_type -> hopgate.shard.v1.SearchTextRequest
-	14,  // 91: hopgate.shard.v1.ReadService.Batch:input_type -> hopgate.shard.v1.BatchRequest
-	50,  // 92: hopgate.shard.v1.LeadService.Graphs:input_type -> hopgate.shard.v1.GraphsRequest
-	52,  // 93: hopgate.shard.v1.LeadService.CreateGraph:input_type -> hopgate.shard.v1.CreateGraphRequest
-	54,  // 94: hopgate.shard.v1.LeadService.DropGraph:input_type -> hopgate.shard.v1.DropGraphRequest
-	64,  // 95: hopgate.shard.v1.LeadService.Describe:input_type -> hopgate.shard.v1.DescribeRequest
-	66,  // 96: hopgate.shard.v1.LeadService.Begin:input_type -> hopgate.shard.v1.BeginRequest
-	69,  // 97: hopgate.shard.v1.LeadService.Renew:input_type -> hopgate.shard.v1.RenewRequest
-	75,  // 98: hopgate.shard.v1.LeadService.Intern:input_type -> hopgate.shard.v1.InternRequest
-	77,  // 99: hopgate.shard.v1.LeadService.Mutate:input_type -> hopgate.shard.v1.MutateRequest
-	79,  // 100: hopgate.shard.v1.LeadService.Count:input_type -> hopgate.shard.v1.CountRequest
-	81,  // 101: hopgate.shard.v1.LeadService.Commit:input_type -> hopgate.shard.v1.CommitRequest
-	83,  // 102: hopgate.shard.v1.LeadService.Outcome:input_type -> hopgate.shard.v1.OutcomeRequest
-	85,  // 103: hopgate.shard.v1.LeadService.Load:input_type -> hopgate.shard.v1.LoadRequest
-	91,  // 104: hopgate.shard.v1.LeadService.LoadState:input_type -> hopgate.shard.v1.LoadStateRequest
-	93,  // 105: hopgate.shard.v1.LeadService.CreateIndex:input_type -> hopgate.shard.v1.CreateIndexRequest
-	95,  // 106: hopgate.shard.v1.LeadService.DropIndex:input_type -> hopgate.shard.v1.DropIndexRequest
-	109, // 107: hopgate.shard.v1.LeadService.IndexProgress:input_type -> hopgate.shard.v1.IndexProgressRequest
-	97,  // 108: hopgate.shard.v1.LeadService.SetTTL:input_type -> hopgate.shard.v1.SetTTLRequest
-	99,  // 109: hopgate.shard.v1.LeadService.DropTTL:input_type -> hopgate.shard.v1.DropTTLRequest
-	101, // 110: hopgate.shard.v1.LeadService.Define:input_type -> hopgate.shard.v1.DefineRequest
-	106, // 111: hopgate.shard.v1.LeadService.ShareQuotas:input_type -> hopgate.shard.v1.ShareQuotasRequest
-	103, // 112: hopgate.shard.v1.LeadService.Version:input_type -> hopgate.shard.v1.VersionRequest
-	3,   // 113: hopgate.shard.v1.KeepService.Attach:output_type -> hopgate.shard.v1.AttachResponse
-	5,   // 114: hopgate.shard.v1.KeepService.Drop:output_type -> hopgate.shard.v1.DropResponse
-	7,   // 115: hopgate.shard.v1.KeepService.Apply:output_type -> hopgate.shard.v1.ApplyResponse
-	9,   // 116: hopgate.shard.v1.KeepService.Get:output_type -> hopgate.shard.v1.GetResponse
-	11,  // 117: hopgate.shard.v1.KeepService.GetAll:output_type -> hopgate.shard.v1.GetAllResponse
-	13,  // 118: hopgate.shard.v1.KeepService.Walk:output_type -> hopgate.shard.v1.WalkResponse
-	19,  // 119: hopgate.shard.v1.ReadService.Scan:output_type -> hopgate.shard.v1.ScanResponse
-	21,  // 120: hopgate.shard.v1.ReadService.LabelSets:output_type -> hopgate.shard.v1.LabelSetsResponse
-	23,  // 121: hopgate.shard.v1.ReadService.Properties:output_type -> hopgate.shard.v1.PropertiesResponse
-	26,  // 122: hopgate.shard.v1.ReadService.Expand:output_type -> hopgate.shard.v1.ExpandResponse
-	28,  // 123: hopgate.shard.v1.ReadService.Step:output_type -> hopgate.shard.v1.StepResponse
-	30,  // 124: hopgate.shard.v1.ReadService.Degrees:output_type -> hopgate.shard.v1.DegreesResponse
-	37,  // 125: hopgate.shard.v1.ReadService.EdgeProperties:output_type -> hopgate.shard.v1.EdgePropertiesResponse
-	39,  // 126: hopgate.shard.v1.ReadService.EdgeRecords:output_type -> hopgate.shard.v1.EdgeRecordsResponse
-	42,  // 127: hopgate.shard.v1.ReadService.Seek:output_type -> hopgate.shard.v1.SeekResponse
-	45,  // 128: hopgate.shard.v1.ReadService.SeekRange:output_type -> hopgate.shard.v1.SeekRangeResponse
-	47,  // 129: hopgate.shard.v1.ReadService.Large:output_type -> hopgate.shard.v1.LargeResponse
-	32,  // 130: hopgate.shard.v1.ReadService.Compare:output_type -> hopgate.shard.v1.CompareResponse
-	35,  // 131: hopgate.shard.v1.ReadService.Aggregate:output_type -> hopgate.shard.v1.AggregateResponse
-	49,  // 132: hopgate.shard.v1.ReadService.SearchText:output_type -> hopgate.shard.v1.SearchTextResponse
-	15,  // 133: hopgate.shard.v1.ReadService.Batch:output_type -> hopgate.shard.v1.BatchResponse
-	51,  // 134: hopgate.shard.v1.LeadService.Graphs:output_type -> hopgate.shard.v1.GraphsResponse
-	53,  // 135: hopgate.shard.v1.LeadService.CreateGraph:output_type -> hopgate.shard.v1.CreateGraphResponse
-	55,  // 136: hopgate.shard.v1.LeadService.DropGraph:output_type -> hopgate.shard.v1.DropGraphResponse
-	65,  // 137: hopgate.shard.v1.LeadService.Describe:output_type -> hopgate.shard.v1.DescribeResponse
-	67,  // 138: hopgate.shard.v1.LeadService.Begin:output_type -> hopgate.shard.v1.BeginResponse
-	70,  // 139: hopgate.shard.v1.LeadService.Renew:output_type -> hopgate.shard.v1.RenewResponse
-	76,  // 140: hopgate.shard.v1.LeadService.Intern:output_type -> hopgate.shard.v1.InternResponse
-	78,  // 141: hopgate.shard.v1.LeadService.Mutate:output_type -> hopgate.shard.v1.MutateResponse
-	80,  // 142: hopgate.shard.v1.LeadService.Count:output_type -> hopgate.shard.v1.CountResponse
-	82,  // 143: hopgate.shard.v1.LeadService.Commit:output_type -> hopgate.shard.v1.CommitResponse
-	84,  // 144: hopgate.shard.v1.LeadService.Outcome:output_type -> hopgate.shard.v1.OutcomeResponse
-	89,  // 145: hopgate.shard.v1.LeadService.Load:output_type -> hopgate.shard.v1.LoadResponse
-	92,  // 146: hopgate.shard.v1.LeadService.LoadState:output_type -> hopgate.shard.v1.LoadStateResponse
-	94,  // 147: hopgate.shard.v1.LeadService.CreateIndex:output_type -> hopgate.shard.v1.CreateIndexResponse
-	96,  // 148: hopgate.shard.v1.LeadService.DropIndex:output_type -> hopgate.shard.v1.DropIndexResponse
-	110, // 149: hopgate.shard.v1.LeadService.IndexProgress:output_type -> hopgate.shard.v1.IndexProgressResponse
-	98,  // 150: hopgate.shard.v1.LeadService.SetTTL:output_type -> hopgate.shard.v1.SetTTLResponse
-	100, // 151: hopgate.shard.v1.LeadService.DropTTL:output_type -> hopgate.shard.v1.DropTTLResponse
-	102, // 152: hopgate.shard.v1.LeadService.Define:output_type -> hopgate.shard.v1.DefineResponse
-	108, // 153: hopgate.shard.v1.LeadService.ShareQuotas:output_type -> hopgate.shard.v1.ShareQuotasResponse
-	104, // 154: hopgate.shard.v1.LeadService.Version:output_type -> hopgate.shard.v1.VersionResponse
-	113, // [113:155] is the sub-list for method output_type
-	71,  // [71:113] is the sub-list for method input_type
-	71,  // [71:71] is the sub-list for extension type_name
-	71,  // [71:71] is the sub-list for extension extendee
-	0,   // [0:71] is the sub-list for field type_name
+	83,  // 56: hopgate.shard.v1.CommitRequest.origin:type_name -> hopgate.shard.v1.Origin
+	0,   // 57: hopgate.shard.v1.OutcomeResponse.outcome:type_name -> hopgate.shard.v1.OutcomeResponse.Outcome
+	87,  // 58: hopgate.shard.v1.LoadRequest.vertices:type_name -> hopgate.shard.v1.LoadVertices
+	88,  // 59: hopgate.shard.v1.LoadRequest.edges:type_name -> hopgate.shard.v1.LoadEdges
+	89,  // 60: hopgate.shard.v1.LoadVertices.props:type_name -> hopgate.shard.v1.LoadColumn
+	89,  // 61: hopgate.shard.v1.LoadEdges.props:type_name -> hopgate.shard.v1.LoadColumn
+	91,  // 62: hopgate.shard.v1.LoadResponse.rejected:type_name -> hopgate.shard.v1.Rejected
+	61,  // 63: hopgate.shard.v1.CreateIndexRequest.index:type_name -> hopgate.shard.v1.IndexDefinition
+	59,  // 64: hopgate.shard.v1.SetTTLRequest.ttl:type_name -> hopgate.shard.v1.TTL
+	58,  // 65: hopgate.shard.v1.DefineRequest.put:type_name -> hopgate.shard.v1.Definition
+	58,  // 66: hopgate.shard.v1.DefineRequest.drop:type_name -> hopgate.shard.v1.Definition
+	56,  // 67: hopgate.shard.v1.DefineRequest.known:type_name -> hopgate.shard.v1.State
+	57,  // 68: hopgate.shard.v1.DefineResponse.catalog:type_name -> hopgate.shard.v1.Catalog
+	112, // 69: hopgate.shard.v1.ShareQuotasRequest.accounts:type_name -> hopgate.shard.v1.QuotaAccount
+	114, // 70: hopgate.shard.v1.ShareQuotasResponse.grants:type_name -> hopgate.shard.v1.QuotaGrant
+	112, // 71: hopgate.shard.v1.ShareQuotasResponse.uses:type_name -> hopgate.shard.v1.QuotaAccount
+	2,   // 72: hopgate.shard.v1.KeepService.Attach:input_type -> hopgate.shard.v1.AttachRequest
+	4,   // 73: hopgate.shard.v1.KeepService.Drop:input_type -> hopgate.shard.v1.DropRequest
+	6,   // 74: hopgate.shard.v1.KeepService.Apply:input_type -> hopgate.shard.v1.ApplyRequest
+	8,   // 75: hopgate.shard.v1.KeepService.Get:input_type -> hopgate.shard.v1.GetRequest
+	10,  // 76: hopgate.shard.v1.KeepService.GetAll:input_type -> hopgate.shard.v1.GetAllRequest
+	12,  // 77: hopgate.shard.v1.KeepService.Walk:input_type -> hopgate.shard.v1.WalkRequest
+	18,  // 78: hopgate.shard.v1.ReadService.Scan:input_type -> hopgate.shard.v1.ScanRequest
+	20,  // 79: hopgate.shard.v1.ReadService.LabelSets:input_type -> hopgate.shard.v1.LabelSetsRequest
+	22,  // 80: hopgate.shard.v1.ReadService.Properties:input_type -> hopgate.shard.v1.PropertiesRequest
+	24,  // 81: hopgate.shard.v1.ReadService.Expand:input_type -> hopgate.shard.v1.ExpandRequest
+	27,  // 82: hopgate.shard.v1.ReadService.Step:input_type -> hopgate.shard.v1.StepRequest
+	29,  // 83: hopgate.shard.v1.ReadService.Degrees:input_type -> hopgate.shard.v1.DegreesRequest
+	36,  // 84: hopgate.shard.v1.ReadService.EdgeProperties:input_type -> hopgate.shard.v1.EdgePropertiesRequest
+	38,  // 85: hopgate.shard.v1.ReadService.EdgeRecords:input_type -> hopgate.shard.v1.EdgeRecordsRequest
+	41,  // 86: hopgate.shard.v1.ReadService.Seek:input_type -> hopgate.shard.v1.SeekRequest
+	44,  // 87: hopgate.shard.v1.ReadService.SeekRange:input_type -> hopgate.shard.v1.SeekRangeRequest
+	46,  // 88: hopgate.shard.v1.ReadService.Large:input_type -> hopgate.shard.v1.LargeRequest
+	31,  // 89: hopgate.shard.v1.ReadService.Compare:input_type -> hopgate.shard.v1.CompareRequest
+	33,  // 90: hopgate.shard.v1.ReadService.Aggregate:input_type -> hopgate.shard.v1.AggregateRequest
+	48,  // 91: hopgate.shard.v1.ReadService.SearchText:input_type -> hopgate.shard.v1.SearchTextRequest
+	14,  // 92: hopgate.shard.v1.ReadService.Batch:input_type -> hopgate.shard.v1.BatchRequest
+	50,  // 93: hopgate.shard.v1.LeadService.Graphs:input_type -> hopgate.shard.v1.GraphsRequest
+	52,  // 94: hopgate.shard.v1.LeadService.CreateGraph:input_type -> hopgate.shard.v1.CreateGraphRequest
+	54,  // 95: hopgate.shard.v1.LeadService.DropGraph:input_type -> hopgate.shard.v1.DropGraphRequest
+	64,  // 96: hopgate.shard.v1.LeadService.Describe:input_type -> hopgate.shard.v1.DescribeRequest
+	66,  // 97: hopgate.shard.v1.LeadService.Begin:input_type -> hopgate.shard.v1.BeginRequest
+	69,  // 98: hopgate.shard.v1.LeadService.Renew:input_type -> hopgate.shard.v1.RenewRequest
+	75,  // 99: hopgate.shard.v1.LeadService.Intern:input_type -> hopgate.shard.v1.InternRequest
+	77,  // 100: hopgate.shard.v1.LeadService.Mutate:input_type -> hopgate.shard.v1.MutateRequest
+	79,  // 101: hopgate.shard.v1.LeadService.Count:input_type -> hopgate.shard.v1.CountRequest
+	81,  // 102: hopgate.shard.v1.LeadService.Commit:input_type -> hopgate.shard.v1.CommitRequest
+	84,  // 103: hopgate.shard.v1.LeadService.Outcome:input_type -> hopgate.shard.v1.OutcomeRequest
+	86,  // 104: hopgate.shard.v1.LeadService.Load:input_type -> hopgate.shard.v1.LoadRequest
+	92,  // 105: hopgate.shard.v1.LeadService.LoadState:input_type -> hopgate.shard.v1.LoadStateRequest
+	94,  // 106: hopgate.shard.v1.LeadService.CreateIndex:input_type -> hopgate.shard.v1.CreateIndexRequest
+	96,  // 107: hopgate.shard.v1.LeadService.DropIndex:input_type -> hopgate.shard.v1.DropIndexRequest
+	116, // 108: hopgate.shard.v1.LeadService.IndexProgress:input_type -> hopgate.shard.v1.IndexProgressRequest
+	98,  // 109: hopgate.shard.v1.LeadService.SetTTL:input_type -> hopgate.shard.v1.SetTTLRequest
+	100, // 110: hopgate.shard.v1.LeadService.DropTTL:input_type -> hopgate.shard.v1.DropTTLRequest
+	102, // 111: hopgate.shard.v1.LeadService.Define:input_type -> hopgate.shard.v1.DefineRequest
+	113, // 112: hopgate.shard.v1.LeadService.ShareQuotas:input_type -> hopgate.shard.v1.ShareQuotasRequest
+	104, // 113: hopgate.shard.v1.LeadService.Version:input_type -> hopgate.shard.v1.VersionRequest
+	106, // 114: hopgate.shard.v1.LeadService.LogState:input_type -> hopgate.shard.v1.LogStateRequest
+	108, // 115: hopgate.shard.v1.LeadService.ReadLog:input_type -> hopgate.shard.v1.ReadLogRequest
+	110, // 116: hopgate.shard.v1.LeadService.SetLogMode:input_type -> hopgate.shard.v1.SetLogModeRequest
+	3,   // 117: hopgate.shard.v1.KeepService.Attach:output_type -> hopgate.shard.v1.AttachResponse
+	5,   // 118: hopgate.shard.v1.KeepService.Drop:output_type -> hopgate.shard.v1.DropResponse
+	7,   // 119: hopgate.shard.v1.KeepService.Apply:output_type -> hopgate.shard.v1.ApplyResponse
+	9,   // 120: hopgate.shard.v1.KeepService.Get:output_type -> hopgate.shard.v1.GetResponse
+	11,  // 121: hopgate.shard.v1.KeepService.GetAll:output_type -> hopgate.shard.v1.GetAllResponse
+	13,  // 122: hopgate.shard.v1.KeepService.Walk:output_type -> hopgate.shard.v1.WalkResponse
+	19,  // 123: hopgate.shard.v1.ReadService.Scan:output_type -> hopgate.shard.v1.ScanResponse
+	21,  // 124: hopgate.shard.v1.ReadService.LabelSets:output_type -> hopgate.shard.v1.LabelSetsResponse
+	23,  // 125: hopgate.shard.v1.ReadService.Properties:output_type -> hopgate.shard.v1.PropertiesResponse
+	26,  // 126: hopgate.shard.v1.ReadService.Expand:output_type -> hopgate.shard.v1.ExpandResponse
+	28,  // 127: hopgate.shard.v1.ReadService.Step:output_type -> hopgate.shard.v1.StepResponse
+	30,  // 128: hopgate.shard.v1.ReadService.Degrees:output_type -> hopgate.shard.v1.DegreesResponse
+	37,  // 129: hopgate.shard.v1.ReadService.EdgeProperties:output_type -> hopgate.shard.v1.EdgePropertiesResponse
+	39,  // 130: hopgate.shard.v1.ReadService.EdgeRecords:output_type -> hopgate.shard.v1.EdgeRecordsResponse
+	42,  // 131: hopgate.shard.v1.ReadService.Seek:output_type -> hopgate.shard.v1.SeekResponse
+	45,  // 132: hopgate.shard.v1.ReadService.SeekRange:output_type -> hopgate.shard.v1.SeekRangeResponse
+	47,  // 133: hopgate.shard.v1.ReadService.Large:output_type -> hopgate.shard.v1.LargeResponse
+	32,  // 134: hopgate.shard.v1.ReadService.Compare:output_type -> hopgate.shard.v1.CompareResponse
+	35,  // 135: hopgate.shard.v1.ReadService.Aggregate:output_type -> hopgate.shard.v1.AggregateResponse
+	49,  // 136: hopgate.shard.v1.ReadService.SearchText:output_type -> hopgate.shard.v1.SearchTextResponse
+	15,  // 137: hopgate.shard.v1.ReadService.Batch:output_type -> hopgate.shard.v1.BatchResponse
+	51,  // 138: hopgate.shard.v1.LeadService.Graphs:output_type -> hopgate.shard.v1.GraphsResponse
+	53,  // 139: hopgate.shard.v1.LeadService.CreateGraph:output_type -> hopgate.shard.v1.CreateGraphResponse
+	55,  // 140: hopgate.shard.v1.LeadService.DropGraph:output_type -> hopgate.shard.v1.DropGraphResponse
+	65,  // 141: hopgate.shard.v1.LeadService.Describe:output_type -> hopgate.shard.v1.DescribeResponse
+	67,  // 142: hopgate.shard.v1.LeadService.Begin:output_type -> hopgate.shard.v1.BeginResponse
+	70,  // 143: hopgate.shard.v1.LeadService.Renew:output_type -> hopgate.shard.v1.RenewResponse
+	76,  // 144: hopgate.shard.v1.LeadService.Intern:output_type -> hopgate.shard.v1.InternResponse
+	78,  // 145: hopgate.shard.v1.LeadService.Mutate:output_type -> hopgate.shard.v1.MutateResponse
+	80,  // 146: hopgate.shard.v1.LeadService.Count:output_type -> hopgate.shard.v1.CountResponse
+	82,  // 147: hopgate.shard.v1.LeadService.Commit:output_type -> hopgate.shard.v1.CommitResponse
+	85,  // 148: hopgate.shard.v1.LeadService.Outcome:output_type -> hopgate.shard.v1.OutcomeResponse
+	90,  // 149: hopgate.shard.v1.LeadService.Load:output_type -> hopgate.shard.v1.LoadResponse
+	93,  // 150: hopgate.shard.v1.LeadService.LoadState:output_type -> hopgate.shard.v1.LoadStateResponse
+	95,  // 151: hopgate.shard.v1.LeadService.CreateIndex:output_type -> hopgate.shard.v1.CreateIndexResponse
+	97,  // 152: hopgate.shard.v1.LeadService.DropIndex:output_type -> hopgate.shard.v1.DropIndexResponse
+	117, // 153: hopgate.shard.v1.LeadService.IndexProgress:output_type -> hopgate.shard.v1.IndexProgressResponse
+	99,  // 154: hopgate.shard.v1.LeadService.SetTTL:output_type -> hopgate.shard.v1.SetTTLResponse
+	101, // 155: hopgate.shard.v1.LeadService.DropTTL:output_type -> hopgate.shard.v1.DropTTLResponse
+	103, // 156: hopgate.shard.v1.LeadService.Define:output_type -> hopgate.shard.v1.DefineResponse
+	115, // 157: hopgate.shard.v1.LeadService.ShareQuotas:output_type -> hopgate.shard.v1.ShareQuotasResponse
+	105, // 158: hopgate.shard.v1.LeadService.Version:output_type -> hopgate.shard.v1.VersionResponse
+	107, // 159: hopgate.shard.v1.LeadService.LogState:output_type -> hopgate.shard.v1.LogStateResponse
+	109, // 160: hopgate.shard.v1.LeadService.ReadLog:output_type -> hopgate.shard.v1.ReadLogResponse
+	111, // 161: hopgate.shard.v1.LeadService.SetLogMode:output_type -> hopgate.shard.v1.SetLogModeResponse
+	117, // [117:162] is the sub-list for method output_type
+	72,  // [72:117] is the sub-list for method input_type
+	72,  // [72:72] is the sub-list for extension type_name
+	72,  // [72:72] is the sub-list for extension extendee
+	0,   // [0:72] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_shard_v1_shard_proto_init() }
@@ -8675,7 +9196,7 @@ func file_hopgate_shard_v1_shard_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_shard_v1_shard_proto_rawDesc), len(file_hopgate_shard_v1_shard_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   115,
+			NumMessages:   122,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

@@ -993,6 +993,9 @@ const (
 	LeadService_Define_FullMethodName        = "/hopgate.shard.v1.LeadService/Define"
 	LeadService_ShareQuotas_FullMethodName   = "/hopgate.shard.v1.LeadService/ShareQuotas"
 	LeadService_Version_FullMethodName       = "/hopgate.shard.v1.LeadService/Version"
+	LeadService_LogState_FullMethodName      = "/hopgate.shard.v1.LeadService/LogState"
+	LeadService_ReadLog_FullMethodName       = "/hopgate.shard.v1.LeadService/ReadLog"
+	LeadService_SetLogMode_FullMethodName    = "/hopgate.shard.v1.LeadService/SetLogMode"
 )
 
 // LeadServiceClient is the client API for LeadService service.
@@ -1030,6 +1033,10 @@ type LeadServiceClient interface {
 	ShareQuotas(ctx context.Context, in *ShareQuotasRequest, opts ...grpc.CallOption) (*ShareQuotasResponse, error)
 	// Version tells which commit last changed some parts of the graph, in the snapshot of a transaction.
 	Version(ctx context.Context, in *VersionRequest, opts ...grpc.CallOption) (*VersionResponse, error)
+	// LogState tells what the commit log of a graph has, after a while if it has no commit after one.
+	LogState(ctx context.Context, in *LogStateRequest, opts ...grpc.CallOption) (*LogStateResponse, error)
+	ReadLog(ctx context.Context, in *ReadLogRequest, opts ...grpc.CallOption) (*ReadLogResponse, error)
+	SetLogMode(ctx context.Context, in *SetLogModeRequest, opts ...grpc.CallOption) (*SetLogModeResponse, error)
 }
 
 type leadServiceClient struct {
@@ -1259,6 +1266,36 @@ func (c *leadServiceClient) Version(ctx context.Context, in *VersionRequest, opt
 	return out, nil
 }
 
+func (c *leadServiceClient) LogState(ctx context.Context, in *LogStateRequest, opts ...grpc.CallOption) (*LogStateResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(LogStateResponse)
+	err := c.cc.Invoke(ctx, LeadService_LogState_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *leadServiceClient) ReadLog(ctx context.Context, in *ReadLogRequest, opts ...grpc.CallOption) (*ReadLogResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReadLogResponse)
+	err := c.cc.Invoke(ctx, LeadService_ReadLog_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *leadServiceClient) SetLogMode(ctx context.Context, in *SetLogModeRequest, opts ...grpc.CallOption) (*SetLogModeResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SetLogModeResponse)
+	err := c.cc.Invoke(ctx, LeadService_SetLogMode_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // LeadServiceServer is the server API for LeadService service.
 // All implementations must embed UnimplementedLeadServiceServer
 // for forward compatibility.
@@ -1294,6 +1331,10 @@ type LeadServiceServer interface {
 	ShareQuotas(context.Context, *ShareQuotasRequest) (*ShareQuotasResponse, error)
 	// Version tells which commit last changed some parts of the graph, in the snapshot of a transaction.
 	Version(context.Context, *VersionRequest) (*VersionResponse, error)
+	// LogState tells what the commit log of a graph has, after a while if it has no commit after one.
+	LogState(context.Context, *LogStateRequest) (*LogStateResponse, error)
+	ReadLog(context.Context, *ReadLogRequest) (*ReadLogResponse, error)
+	SetLogMode(context.Context, *SetLogModeRequest) (*SetLogModeResponse, error)
 	mustEmbedUnimplementedLeadServiceServer()
 }
 
@@ -1366,6 +1407,15 @@ func (UnimplementedLeadServiceServer) ShareQuotas(context.Context, *ShareQuotasR
 }
 func (UnimplementedLeadServiceServer) Version(context.Context, *VersionRequest) (*VersionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Version not implemented")
+}
+func (UnimplementedLeadServiceServer) LogState(context.Context, *LogStateRequest) (*LogStateResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method LogState not implemented")
+}
+func (UnimplementedLeadServiceServer) ReadLog(context.Context, *ReadLogRequest) (*ReadLogResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReadLog not implemented")
+}
+func (UnimplementedLeadServiceServer) SetLogMode(context.Context, *SetLogModeRequest) (*SetLogModeResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SetLogMode not implemented")
 }
 func (UnimplementedLeadServiceServer) mustEmbedUnimplementedLeadServiceServer() {}
 func (UnimplementedLeadServiceServer) testEmbeddedByValue()                     {}
@@ -1759,6 +1809,60 @@ func _LeadService_Version_Handler(srv interface{}, ctx context.Context, dec func
 	return interceptor(ctx, in, info, handler)
 }
 
+func _LeadService_LogState_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(LogStateRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(LeadServiceServer).LogState(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: LeadService_LogState_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(LeadServiceServer).LogState(ctx, req.(*LogStateRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _LeadService_ReadLog_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReadLogRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(LeadServiceServer).ReadLog(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: LeadService_ReadLog_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(LeadServiceServer).ReadLog(ctx, req.(*ReadLogRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _LeadService_SetLogMode_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SetLogModeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(LeadServiceServer).SetLogMode(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: LeadService_SetLogMode_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(LeadServiceServer).SetLogMode(ctx, req.(*SetLogModeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // LeadService_ServiceDesc is the grpc.ServiceDesc for LeadService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -1845,6 +1949,18 @@ var LeadService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Version",
 			Handler:    _LeadService_Version_Handler,
+		},
+		{
+			MethodName: "LogState",
+			Handler:    _LeadService_LogState_Handler,
+		},
+		{
+			MethodName: "ReadLog",
+			Handler:    _LeadService_ReadLog_Handler,
+		},
+		{
+			MethodName: "SetLogMode",
+			Handler:    _LeadService_SetLogMode_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{
