@@ -43,7 +43,7 @@ func listen(b *testing.B) server.Addresses {
 	l := loader.New(store)
 	s := server.New(e, l, store, telemetry.NewRegistry(e, l, store), server.Options{Logger: log})
 	const free = "127.0.0.1:0"
-	a, err := s.Listen(context.Background(), server.Addresses{HTTP: free, GRPC: free, Admin: free, Bolt: free})
+	a, err := s.Listen(context.Background(), server.Addresses{"http": free, "grpc": free, server.Admin: free, "bolt": free})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -149,8 +149,8 @@ func queryGRPC(b *testing.B, c pb.GraphServiceClient, text string) (n int) {
 // Benchmark runs the same statements over both protocols: the shortest one, and one of a million rows of three integers.
 func Benchmark(b *testing.B) {
 	a := listen(b)
-	c := dial(b, a.Bolt, 64<<10)
-	cc, err := grpc.NewClient(a.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	c := dial(b, a["bolt"], 64<<10)
+	cc, err := grpc.NewClient(a["grpc"], grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -193,11 +193,11 @@ func BenchmarkRest(b *testing.B) {
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc + m.StackInuse
 	}
-	dial(b, a.Bolt, least)
+	dial(b, a["bolt"], least)
 	for b.Loop() {
 		before := memory()
 		for range n {
-			c := dial(b, a.Bolt, least)
+			c := dial(b, a["bolt"], least)
 			if c.query(b, statement(one)...) != 1 {
 				b.Fatal("no row")
 			}
@@ -214,9 +214,9 @@ func BenchmarkIdle(b *testing.B) {
 		b.Run(fmt.Sprintf("idle=%d", n), func(b *testing.B) {
 			a := listen(b)
 			for range n {
-				dial(b, a.Bolt, least)
+				dial(b, a["bolt"], least)
 			}
-			c := dial(b, a.Bolt, 64<<10)
+			c := dial(b, a["bolt"], 64<<10)
 			times := make([]time.Duration, 0, b.N)
 			for b.Loop() {
 				start := time.Now()

@@ -104,7 +104,7 @@ func BenchmarkOperationEngine(b *testing.B) {
 func serve(b *testing.B, n *network.Network) (address string, client *http.Client) {
 	b.Helper()
 	s := server.New(n.Engine, loader.New(n.Store), nil, prometheus.NewRegistry(), server.Options{Logger: slog.New(slog.DiscardHandler)})
-	addrs, err := s.Listen(context.Background(), server.Addresses{HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0", Admin: "127.0.0.1:0"})
+	addrs, err := s.Listen(context.Background(), server.Addresses{"http": "127.0.0.1:0", "grpc": "127.0.0.1:0", server.Admin: "127.0.0.1:0"})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func serve(b *testing.B, n *network.Network) (address string, client *http.Clien
 		client.CloseIdleConnections()
 		s.Drain(context.Background())
 	})
-	return addrs.HTTP, client
+	return addrs["http"], client
 }
 
 // BenchmarkOperationHTTP does so over HTTP on the loopback interface.

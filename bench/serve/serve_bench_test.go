@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,8 +11,6 @@ import (
 	"strconv"
 	"testing"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/hopgate/hopgate/bench/network"
 	"github.com/hopgate/hopgate/bench/workload"
@@ -60,8 +57,7 @@ func percentiles(b *testing.B, times []time.Duration) {
 
 // newHandler returns the handler of the HTTP API.
 func newHandler(e *query.Engine) *httpapi.Handler {
-	registry := prometheus.NewRegistry()
-	return httpapi.New(e, request.NewMonitor(registry, nil, slog.Default()), registry, httpapi.Options{})
+	return httpapi.New(&request.Host{Engine: e}, httpapi.Options{})
 }
 
 // BenchmarkHTTP measures warm requests through a real connection on the loopback interface.

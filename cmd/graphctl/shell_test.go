@@ -49,10 +49,10 @@ func serve(t *testing.T) (*app, *query.Engine) {
 	store := restricted.NewStore(whole)
 	e := query.New(store, query.Options{})
 	srv := server.New(e, loader.New(store), nil, prometheus.NewRegistry(), server.Options{Logger: slog.New(slog.DiscardHandler)})
-	addrs, err := srv.Listen(context.Background(), server.Addresses{HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0", Admin: "127.0.0.1:0"})
+	addrs, err := srv.Listen(context.Background(), server.Addresses{"http": "127.0.0.1:0", "grpc": "127.0.0.1:0", "admin": "127.0.0.1:0"})
 	require.NoError(t, err)
 	t.Cleanup(func() { srv.Drain(context.Background()) })
-	return &app{Server: client.Server{Address: addrs.GRPC, Graph: query.DefaultGraph}}, e
+	return &app{Server: client.Server{Address: addrs["grpc"], Graph: query.DefaultGraph}}, e
 }
 
 // The shell's transactions see their own changes, and others see them after the commit.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"os/signal"
@@ -31,6 +32,8 @@ import (
 	"github.com/hopgate/hopgate/internal/server"
 	"github.com/hopgate/hopgate/internal/server/admin"
 	"github.com/hopgate/hopgate/internal/server/boltapi"
+	"github.com/hopgate/hopgate/internal/server/grpcapi"
+	"github.com/hopgate/hopgate/internal/server/httpapi"
 	"github.com/hopgate/hopgate/internal/server/request"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
@@ -237,15 +240,12 @@ func serve(ctx context.Context, c *config.Config, open func(context.Context, *co
 		}
 	}
 	srv := server.New(s.engine, load, s.backing.store, registry, server.Options{
-		MaxRequestBytes: int64(c.MaxRequest), LargeBytes: s.memory.Total / largeShare, QueueTimeout: c.QueueTimeout, TxIdle: c.TxIdleTimeout,
-		TestProcedures: c.TestProcedures, Logger: s.log, Config: c.YAML(), EvidenceDir: s.dir, Profiles: s.profiles, Tuning: s.tuning,
-		Auth: s.guards.auth, Web: s.guards.web, Rates: rates, Audit: audit, Console: pages, TLS: s.guards.tls, AdminTLS: s.guards.adminTLS,
-		Ready: s.backing.ready, Waits: s.backing.waits, Warnings: warnings(c, s.log), BoltIfFree: c.BoltIfFree, Bolt: boltapi.Options{
-			Agent: c.BoltAgent, Advertise: c.BoltAdvertise, Gateways: c.BoltGateways, MaxConnections: c.BoltMaxConns, TxIdle: c.BoltTxIdle,
-			PlainToo: c.BoltTLS == "optional", Web: s.guards.boltWeb,
-		},
+		Transports: s.transports(pages), MaxRequestBytes: int64(c.MaxRequest), LargeBytes: s.memory.Total / largeShare,
+		QueueTimeout: c.QueueTimeout, TxIdle: c.TxIdleTimeout, Logger: s.log, Profiles: s.profiles, Tuning: s.tuning, Auth: s.guards.auth,
+		Web: s.guards.web, Rates: rates, Audit: audit, TLS: s.guards.tls, AdminTLS: s.guards.adminTLS, Ready: s.backing.ready,
+		Waits: s.backing.waits, Warnings: warnings(c, s.log),
 	})
-	addrs, err := srv.Listen(ctx, server.Addresses{HTTP: c.HTTP, GRPC: c.GRPC, Admin: c.Admin, Bolt: c.Bolt})
+	addrs, err := srv.Listen(ctx, c.Listeners())
 	if err != nil {
 		return err
 	}
@@ -266,6 +266,19 @@ func serve(ctx context.Context, c *config.Config, open func(context.Context, *co
 	srv.Drain(drain)
 	s.log.Info("stopped")
 	return err
+}
+
+// transports are all that the server speaks, with the settings that only one of them has.
+func (s *serving) transports(pages *console.Console) []request.Transport {
+	c := s.c
+	return []request.Transport{
+		httpapi.Transport(httpapi.Options{TestProcedures: c.TestProcedures, Console: pages}),
+		grpcapi.Transport(grpcapi.Options{Config: c.YAML(), EvidenceDir: s.dir}),
+		boltapi.Transport(boltapi.Options{
+			Agent: c.BoltAgent, Advertise: c.BoltAdvertise, Gateways: c.BoltGateways, MaxConnections: c.BoltMaxConns, TxIdle: c.BoltTxIdle,
+			PlainToo: c.BoltTLS == "optional", IfFree: c.BoltIfFree, Web: s.guards.boltWeb,
+		}),
+	}
 }
 
 // openEngine makes the engine, its place on disk, and the limits of callers. With a data directory, the slow log and profiles last.
@@ -431,23 +444,20 @@ func ready(ctx context.Context, log *slog.Logger, c *config.Config, engine *quer
 		}
 		return fmt.Errorf("the first query failed: %w", err)
 	}
-	secure, asked := c.TLSCert != "", c.TokensFile != "" || c.OIDCIssuer != ""
-	for _, l := range []struct {
-		name, address string
-		tls           bool
-	}{{"http", addrs.HTTP, secure}, {"grpc", addrs.GRPC, secure}, {"admin", addrs.Admin, c.AdminTLS}, {"bolt", addrs.Bolt, secure}} {
-		if l.address == "" {
-			continue
-		}
-		log.Info("listening", slog.String("listener", l.name), slog.String("address", l.address), slog.String("open_to", reach(l.address)),
-			slog.Bool("tls", l.tls), slog.Bool("client_certificates", l.tls && c.TLSClientCA != ""), slog.Bool("tokens", asked))
+	var all []any
+	asked := c.TokensFile != "" || c.OIDCIssuer != ""
+	for _, name := range slices.Sorted(maps.Keys(addrs)) {
+		secure := c.TLSCert != "" && (name != server.Admin || c.AdminTLS)
+		log.Info("listening", slog.String("listener", name), slog.String("address", addrs[name]), slog.String("open_to", reach(addrs[name])),
+			slog.Bool("tls", secure), slog.Bool("client_certificates", secure && c.TLSClientCA != ""), slog.Bool("tokens", asked))
+		all = append(all, slog.String(name, addrs[name]))
 	}
 	if c.ReadyFile != "" {
 		if err := server.WriteReadyFile(c.ReadyFile, addrs); err != nil {
 			return err
 		}
 	}
-	log.Info("ready", slog.String("http", addrs.HTTP), slog.String("grpc", addrs.GRPC), slog.String("admin", addrs.Admin), slog.String("bolt", addrs.Bolt))
+	log.Info("ready", all...)
 	return nil
 }
 

@@ -134,7 +134,7 @@ func keepShard(ctx context.Context, c *config.Config) (err error) {
 		}
 	}()
 	if c.ReadyFile != "" {
-		err = server.WriteReadyFile(c.ReadyFile, server.Addresses{GRPC: rpcListener.Addr().String(), Admin: adminListener.Addr().String()})
+		err = server.WriteReadyFile(c.ReadyFile, server.Addresses{"grpc": rpcListener.Addr().String(), server.Admin: adminListener.Addr().String()})
 	}
 	if err == nil {
 		log.Info("ready", slog.Bool("tls", secure != nil), slog.String("grpc", rpcListener.Addr().String()), slog.String("admin", adminListener.Addr().String()), slog.Int("shards", c.Shards))

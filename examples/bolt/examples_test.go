@@ -60,12 +60,12 @@ func serve(t *testing.T) string {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
 	s := server.New(query.New(store, query.Options{}), loader.New(store), nil, prometheus.NewRegistry(), server.Options{Logger: slog.New(slog.DiscardHandler)})
-	addrs, err := s.Listen(t.Context(), server.Addresses{HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0", Admin: "127.0.0.1:0", Bolt: "127.0.0.1:0"})
+	addrs, err := s.Listen(t.Context(), server.Addresses{"http": "127.0.0.1:0", "grpc": "127.0.0.1:0", "admin": "127.0.0.1:0", "bolt": "127.0.0.1:0"})
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		s.Drain(ctx)
 	})
-	return addrs.Bolt
+	return addrs["bolt"]
 }

@@ -64,7 +64,7 @@ func TestPrograms(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, store.Close()) }()
 	s := server.New(query.New(store, query.Options{}), loader.New(store), nil, prometheus.NewRegistry(), server.Options{Logger: slog.New(slog.DiscardHandler)})
-	addrs, err := s.Listen(t.Context(), server.Addresses{HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0", Admin: "127.0.0.1:0"})
+	addrs, err := s.Listen(t.Context(), server.Addresses{"http": "127.0.0.1:0", "grpc": "127.0.0.1:0", "admin": "127.0.0.1:0"})
 	require.NoError(t, err)
 	defer func() {
 		http.DefaultClient.CloseIdleConnections()
@@ -72,19 +72,19 @@ func TestPrograms(t *testing.T) {
 		defer cancel()
 		s.Drain(ctx)
 	}()
-	overHTTP(t, addrs.HTTP, `CREATE (:A {name: 'Ann', tags: ['x', 'y']})-[:R {since: 1}]->(:A:B {name: 'Bob', born: date('2000-01-02')})-[:R {since: 2, weight: 0.5}]->({name: 'Zoe'})`)
+	overHTTP(t, addrs["http"], `CREATE (:A {name: 'Ann', tags: ['x', 'y']})-[:R {since: 1}]->(:A:B {name: 'Bob', born: date('2000-01-02')})-[:R {since: 2, weight: 0.5}]->({name: 'Zoe'})`)
 	wants := make([][]any, len(statements))
 	for i, statement := range statements {
-		wants[i] = overHTTP(t, addrs.HTTP, statement)
+		wants[i] = overHTTP(t, addrs["http"], statement)
 	}
 	for name, p := range programs {
 		t.Run(name, func(t *testing.T) {
 			if _, err := os.Stat(filepath.FromSlash(p.prepared)); err != nil {
 				t.Skip("not prepared, see .ci/examples")
 			}
-			address := addrs.GRPC
+			address := addrs["grpc"]
 			if p.http {
-				address = addrs.HTTP
+				address = addrs["http"]
 			}
 			for i, statement := range statements {
 				cmd := exec.CommandContext(t.Context(), p.command[0], append(p.command[1:len(p.command):len(p.command)], address, statement)...)

@@ -309,6 +309,11 @@ func loadFile(path string, settings []setting, asked map[string]bool) error {
 	return errors.Join(errs...)
 }
 
+// Listeners returns the addresses of the listeners by the names of their settings; "" disables one.
+func (c *Config) Listeners() map[string]string {
+	return map[string]string{"http": c.HTTP, "grpc": c.GRPC, "admin": c.Admin, "bolt": c.Bolt}
+}
+
 // Validate returns all errors of the configuration, joined.
 func (c *Config) Validate() error {
 	var errs []error
@@ -336,13 +341,16 @@ func (c *Config) Validate() error {
 	if c.Memory != 0 && c.Memory < 64<<20 {
 		bad("memory: must be 0 or at least 64MiB, is %s", &c.Memory)
 	}
-	for _, a := range []struct{ name, address string }{{"http", c.HTTP}, {"grpc", c.GRPC}, {"admin", c.Admin}, {"bolt", c.Bolt}, {"bolt-advertise", c.BoltAdvertise}} {
-		if strings.HasPrefix(a.name, "bolt") && a.address == "" {
+	addresses := c.Listeners()
+	addresses["bolt-advertise"] = c.BoltAdvertise
+	for _, name := range slices.Sorted(maps.Keys(addresses)) {
+		a := addresses[name]
+		if strings.HasPrefix(name, "bolt") && a == "" {
 			continue
 		}
-		_, port, err := net.SplitHostPort(a.address)
+		_, port, err := net.SplitHostPort(a)
 		if n, perr := strconv.ParseUint(port, 10, 16); err != nil || perr != nil || n > 65535 {
-			bad("%s: must be an address such as 127.0.0.1:8080, is %q", a.name, a.address)
+			bad("%s: must be an address such as 127.0.0.1:8080, is %q", name, a)
 		}
 	}
 	if _, err := access.NewWeb(c.HTTPOrigins, c.HTTPHosts); err != nil {

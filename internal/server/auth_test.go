@@ -25,6 +25,9 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/server/boltapi"
+	"github.com/hopgate/hopgate/internal/server/grpcapi"
+	"github.com/hopgate/hopgate/internal/server/httpapi"
 	"github.com/hopgate/hopgate/internal/server/request"
 )
 
@@ -49,7 +52,9 @@ func serveGuarded(t testing.TB) *guarded {
 	auth, err := access.New(access.Options{TokensFile: g.path}, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	audit := access.NewAudit(&g.audit)
-	g.running = serveOver(t, newLocal(t), query.Options{Audit: audit, Typed: request.DecodeTyped}, Options{Auth: auth, Audit: audit, TestProcedures: true})
+	g.running = serveOver(t, newLocal(t), query.Options{Audit: audit, Typed: request.DecodeTyped}, Options{Auth: auth, Audit: audit, Transports: []request.Transport{
+		httpapi.Transport(httpapi.Options{TestProcedures: true}), grpcapi.Transport(grpcapi.Options{}), boltapi.Transport(boltapi.Options{}),
+	}})
 	return g
 }
 
@@ -186,7 +191,11 @@ func TestRolesGRPC(t *testing.T) {
 		}
 		return status.Code(err)
 	}
-	for service, info := range g.grpc.GetServiceInfo() {
+	api, ok := g.listeners[1].Listener.(interface {
+		GetServiceInfo() map[string]grpc.ServiceInfo
+	})
+	require.True(t, ok)
+	for service, info := range api.GetServiceInfo() {
 		for _, m := range info.Methods {
 			name := "/" + service + "/" + m.Name
 			switch {

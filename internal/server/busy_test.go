@@ -81,7 +81,7 @@ func TestLargeRequests(t *testing.T) {
 	var release func()
 	require.Eventually(t, func() bool {
 		var err error
-		release, err = r.memory.Acquire(t.Context(), 100<<10)
+		release, err = r.host.Memory.Acquire(t.Context(), 100<<10)
 		return err == nil
 	}, time.Minute, time.Millisecond)
 	require.Equal(t, 429, ask(said()))
@@ -132,7 +132,7 @@ func TestLargeMessages(t *testing.T) {
 	whole := func() (giveBack func()) { // the memory is released after the answer
 		t.Helper()
 		require.Eventually(t, func() (free bool) {
-			release, err := r.memory.Acquire(ctx, 100<<10)
+			release, err := r.host.Memory.Acquire(ctx, 100<<10)
 			giveBack = release
 			return err == nil
 		}, time.Minute, time.Millisecond)

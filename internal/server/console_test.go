@@ -9,13 +9,19 @@ import (
 
 	"github.com/hopgate/hopgate/internal/console"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/server/boltapi"
+	"github.com/hopgate/hopgate/internal/server/grpcapi"
+	"github.com/hopgate/hopgate/internal/server/httpapi"
+	"github.com/hopgate/hopgate/internal/server/request"
 )
 
 // A browser gets the console, everybody else the discovery document; without a console, all get the document.
 func TestConsole(t *testing.T) {
 	pages, err := console.New()
 	require.NoError(t, err)
-	with := serveOver(t, newOracle(t), query.Options{}, Options{Console: pages})
+	with := serveOver(t, newOracle(t), query.Options{}, Options{Transports: []request.Transport{
+		httpapi.Transport(httpapi.Options{Console: pages}), grpcapi.Transport(grpcapi.Options{}), boltapi.Transport(boltapi.Options{}),
+	}})
 	without := serveOver(t, newOracle(t), query.Options{}, Options{})
 	for _, c := range []struct {
 		address, path, accept string

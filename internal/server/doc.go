@@ -1,2 +1,2 @@
-// Package server listens for HTTP, gRPC, Bolt and admin requests, passes them to the APIs and drains on shutdown.
+// Package server opens the listeners of transports and of administrators, has each transport answer, and drains them on shutdown.
 package server

@@ -2,10 +2,8 @@ package server
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -83,33 +81,6 @@ func TestDrain(t *testing.T) {
 	require.Eventually(t, func() bool { return r.engine.ActiveQueries() == 0 }, time.Minute, time.Millisecond)
 }
 
-// A connection has something unread from when a client has sent it until the server has read it, also below TLS.
-func TestUnread(t *testing.T) {
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	client, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", l.Addr().String())
-	require.NoError(t, err)
-	defer client.Close()
-	c, err := l.Accept()
-	require.NoError(t, err)
-	defer c.Close()
-	for _, c := range []net.Conn{c, tls.Server(c, &tls.Config{MinVersion: tls.VersionTLS13})} {
-		require.False(t, hasUnread(c))
-	}
-	_, err = client.Write([]byte("xx"))
-	require.NoError(t, err)
-	require.Eventually(t, func() bool { return hasUnread(c) }, time.Minute, time.Millisecond)
-	require.True(t, hasUnread(tls.Server(c, &tls.Config{MinVersion: tls.VersionTLS13})))
-	_, err = io.ReadFull(c, make([]byte, 2))
-	require.NoError(t, err)
-	require.False(t, hasUnread(c))
-	require.NoError(t, client.Close())
-	_, err = c.Read(make([]byte, 1))
-	require.ErrorIs(t, err, io.EOF)
-	require.False(t, hasUnread(c))
-}
-
 // Metrics count the answers.
 func TestMetrics(t *testing.T) {
 	r := serve(t)
@@ -125,7 +96,7 @@ func TestMetrics(t *testing.T) {
 
 func TestReadyFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ready")
-	want := Addresses{HTTP: "127.0.0.1:1", GRPC: "127.0.0.1:2", Admin: "127.0.0.1:3"}
+	want := Addresses{"http": "127.0.0.1:1", "grpc": "127.0.0.1:2", Admin: "127.0.0.1:3"}
 	require.NoError(t, WriteReadyFile(path, want))
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -141,6 +112,6 @@ func TestReadyFile(t *testing.T) {
 // A port in use is an error that names the listener, and leaves no listener open.
 func TestListenTwice(t *testing.T) {
 	a, b := serve(t), serve(t)
-	_, err := b.Listen(context.Background(), Addresses{HTTP: "127.0.0.1:0", GRPC: a.addrs.GRPC, Admin: "127.0.0.1:0"})
+	_, err := b.Listen(context.Background(), Addresses{"http": "127.0.0.1:0", "grpc": a.addrs.GRPC, Admin: "127.0.0.1:0"})
 	require.ErrorContains(t, err, "grpc listener: ")
 }

@@ -36,20 +36,23 @@ import (
 type running struct {
 	*Server
 	engine *query.Engine
-	addrs  Addresses
+	addrs  struct{ HTTP, GRPC, Admin, Bolt string }
 	conn   *grpc.ClientConn
 }
 
 func serve(t testing.TB) *running { return serveOver(t, newOracle(t), query.Options{}, Options{}) }
+
+// anyPorts has all transports listen at free ports.
+var anyPorts = Addresses{"http": "127.0.0.1:0", "grpc": "127.0.0.1:0", Admin: "127.0.0.1:0", "bolt": "127.0.0.1:0"}
 
 // serveOver serves a store.
 func serveOver(t testing.TB, store shard.Store, qopt query.Options, opt Options) *running {
 	opt.Logger = slog.New(slog.DiscardHandler)
 	r := &running{engine: query.New(store, qopt)}
 	r.Server = New(r.engine, loader.New(store), nil, prometheus.NewRegistry(), opt)
-	var err error
-	r.addrs, err = r.Listen(context.Background(), Addresses{HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0", Admin: "127.0.0.1:0", Bolt: "127.0.0.1:0"})
+	a, err := r.Listen(context.Background(), anyPorts)
 	require.NoError(t, err)
+	r.addrs.HTTP, r.addrs.GRPC, r.addrs.Admin, r.addrs.Bolt = a["http"], a["grpc"], a[Admin], a["bolt"]
 	r.conn, err = grpc.NewClient(r.addrs.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(t, err)
 	t.Cleanup(func() {

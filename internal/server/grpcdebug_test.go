@@ -14,13 +14,17 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/server/grpcapi"
+	"github.com/hopgate/hopgate/internal/server/request"
 )
 
 func TestDebugInfo(t *testing.T) {
 	evidence := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(evidence, "moment"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(evidence, "moment", "running.json"), []byte("[]"), 0o600))
-	r := serveOver(t, newOracle(t), query.Options{}, Options{Config: []byte("memory: 1GiB\n"), EvidenceDir: evidence})
+	r := serveOver(t, newOracle(t), query.Options{}, Options{Transports: []request.Transport{
+		grpcapi.Transport(grpcapi.Options{Config: []byte("memory: 1GiB\n"), EvidenceDir: evidence}),
+	}})
 	stream, err := pb.NewAdminServiceClient(r.conn).DebugInfo(context.Background(), &pb.DebugInfoRequest{})
 	require.NoError(t, err)
 	files, name := map[string][]byte{}, ""

@@ -6,14 +6,19 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/access"
-	"github.com/hopgate/hopgate/internal/console"
 	"github.com/hopgate/hopgate/internal/server/admin"
 	"github.com/hopgate/hopgate/internal/server/boltapi"
+	"github.com/hopgate/hopgate/internal/server/grpcapi"
+	"github.com/hopgate/hopgate/internal/server/httpapi"
+	"github.com/hopgate/hopgate/internal/server/request"
 	"github.com/hopgate/hopgate/internal/telemetry"
 )
 
 // Options configure the server.
 type Options struct {
+	// Transports are what the server speaks, besides HTTP to administrators; default nil, all that there are with the defaults of their
+	// settings.
+	Transports []request.Transport
 	// MaxRequestBytes bounds the body of a request and a message of a load; default 64 MiB.
 	MaxRequestBytes int64
 	// LargeBytes bounds the total size of bodies and messages over 64 KiB in memory; a larger one waits until it is the only one. Default
@@ -23,8 +28,6 @@ type Options struct {
 	QueueTimeout time.Duration
 	// TxIdle is how long an explicit transaction may be idle before the server rolls it back; default 30 s.
 	TxIdle time.Duration
-	// TestProcedures enables PUT /v1/test/procedures.
-	TestProcedures bool
 	// Ready returns why the process must not get requests although it answers a query, or nil; default nil, no reason.
 	Ready func() error
 	// Warnings say what is wrong with the settings; GET /readyz?verbose lists them. Default nil, nothing.
@@ -32,12 +35,6 @@ type Options struct {
 	// Waits reports whether requests wait for shards that are away, of which there are no other copies: a process that was ready stays so
 	// meanwhile, as another one could do no more; default nil, no.
 	Waits func() bool
-	// Console is the page that browsers get from GET /; default nil, no console.
-	Console *console.Console
-	// Config is the effective configuration with secrets masked; DebugInfo returns it.
-	Config []byte
-	// EvidenceDir holds the evidence of memory shortages, which DebugInfo returns; default "", none.
-	EvidenceDir string
 	// Profiles are the continuous profiles of the server; default nil, none.
 	Profiles *telemetry.Profiles
 	// Tuning is what admins can change at run time; default nil, only contention profiles.
@@ -52,26 +49,23 @@ type Options struct {
 	Audit *access.Audit
 	// TLS applies to the HTTP and gRPC listeners, AdminTLS to the admin listener; default nil, plain connections.
 	TLS, AdminTLS *tls.Config
-	// Bolt holds the settings that only the Bolt listener has.
-	Bolt boltapi.Options
-	// BoltIfFree disables Bolt instead of failing if its address is in use; default false.
-	BoltIfFree bool
 	// Logger receives the server's log records; default slog.Default().
 	Logger *slog.Logger
 }
 
 // EnsureDefaults fills in unset options.
 func (o *Options) EnsureDefaults() {
-	if o.MaxRequestBytes == 0 {
-		o.MaxRequestBytes = 64 << 20
-	}
-	if o.TxIdle == 0 {
-		o.TxIdle = 30 * time.Second
+	if o.Transports == nil {
+		o.Transports = all()
 	}
 	if o.Tuning == nil {
 		o.Tuning = &admin.Tuning{}
 	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
+}
+
+// all returns all transports, with the defaults of their settings.
+func all() []request.Transport {
+	return []request.Transport{
+		httpapi.Transport(httpapi.Options{}), grpcapi.Transport(grpcapi.Options{}), boltapi.Transport(boltapi.Options{}),
 	}
 }

@@ -61,7 +61,7 @@ func TestSilentReaders(t *testing.T) {
 	}, time.Minute, 10*time.Millisecond)
 
 	// A stream that is not read ends, as a connection does.
-	r.grpc.Sweep(time.Now().Add(2 * request.WriteTime))
+	r.sweep(time.Now().Add(2 * request.WriteTime))
 	for err == nil {
 		_, err = stream.Recv()
 	}
@@ -93,11 +93,12 @@ func inPipes(t *testing.T, f func(t *testing.T, e *query.Engine, dial func() net
 		s := New(e, loader.New(store), nil, prometheus.NewRegistry(), Options{LargeBytes: 1 << 20})
 		p := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
 		served := make(chan error, 1)
-		go func() { served <- s.http.Serve(request.PacedListener{Listener: p}) }()
+		web := s.listeners[0]
+		web.Listen(p)
+		go func() { served <- web.Serve() }()
 		defer func() {
-			_ = s.http.Close()
-			<-served
 			s.Drain(t.Context())
+			<-served
 		}()
 		f(t, e, func() net.Conn {
 			client, server := net.Pipe()

@@ -45,11 +45,11 @@ func (e *engine) through(t *testing.T) map[string]runner {
 	auth, err := access.New(access.Options{TokensFile: file}, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	s := server.New(e.whole, loader.New(e.store), nil, prometheus.NewRegistry(), server.Options{Auth: auth, Logger: slog.New(slog.DiscardHandler)})
-	addrs, err := s.Listen(context.Background(), server.Addresses{HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0", Admin: "127.0.0.1:0", Bolt: "127.0.0.1:0"})
+	addrs, err := s.Listen(context.Background(), server.Addresses{"http": "127.0.0.1:0", "grpc": "127.0.0.1:0", "admin": "127.0.0.1:0", "bolt": "127.0.0.1:0"})
 	require.NoError(t, err)
-	driver, err := neo4j.NewDriver("bolt://"+addrs.Bolt, neo4j.BearerAuth(token))
+	driver, err := neo4j.NewDriver("bolt://"+addrs["bolt"], neo4j.BearerAuth(token))
 	require.NoError(t, err)
-	conn, err := grpc.NewClient(addrs.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithPerRPCCredentials(bearer(token)))
+	conn, err := grpc.NewClient(addrs["grpc"], grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithPerRPCCredentials(bearer(token)))
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		_ = conn.Close()
@@ -57,7 +57,7 @@ func (e *engine) through(t *testing.T) map[string]runner {
 		http.DefaultClient.CloseIdleConnections()
 		s.Drain(context.Background())
 	})
-	return map[string]runner{"HTTP": httpTransport{addrs.HTTP, token}, "gRPC": grpcTransport{pb.NewGraphServiceClient(conn)}, "Bolt": boltTransport{driver}}
+	return map[string]runner{"HTTP": httpTransport{addrs["http"], token}, "gRPC": grpcTransport{pb.NewGraphServiceClient(conn)}, "Bolt": boltTransport{driver}}
 }
 
 // boltTransport is a Bolt listener.

@@ -43,9 +43,9 @@ func TestTransports(t *testing.T) {
 	require.NoError(t, store.CreateGraph(t.Context(), query.DefaultGraph))
 	e := query.New(store, query.Options{})
 	s := server.New(e, loader.New(store), nil, prometheus.NewRegistry(), server.Options{Logger: slog.New(slog.DiscardHandler)})
-	addrs, err := s.Listen(context.Background(), server.Addresses{HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0", Admin: "127.0.0.1:0"})
+	addrs, err := s.Listen(context.Background(), server.Addresses{"http": "127.0.0.1:0", "grpc": "127.0.0.1:0", "admin": "127.0.0.1:0"})
 	require.NoError(t, err)
-	conn, err := grpc.NewClient(addrs.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient(addrs["grpc"], grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		_ = conn.Close()
@@ -55,7 +55,7 @@ func TestTransports(t *testing.T) {
 	for _, x := range []struct {
 		name string
 		runner
-	}{{"HTTP", httpTransport{address: addrs.HTTP}}, {"gRPC", grpcTransport{pb.NewGraphServiceClient(conn)}}} {
+	}{{"HTTP", httpTransport{address: addrs["http"]}}, {"gRPC", grpcTransport{pb.NewGraphServiceClient(conn)}}} {
 		t.Run(x.name, func(t *testing.T) {
 			ran := 0
 			for i, c := range all {

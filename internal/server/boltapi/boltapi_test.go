@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -41,22 +40,26 @@ type served struct {
 	address string
 }
 
-func serve(t testing.TB, opt Options) *served {
+// serve serves an oracle; host may have settings that all transports share.
+func serve(t testing.TB, opt Options, host ...request.Host) *served {
 	store := oracle.New(2)
 	require.NoError(t, store.CreateGraph(context.Background(), query.DefaultGraph))
 	e := query.New(store, query.Options{Admission: query.Admission{Running: 2, Queue: 10}, QueryBytes: 1 << 20})
-	return serveEngine(t, e, opt)
+	return serveEngine(t, e, opt, host...)
 }
 
-func serveEngine(t testing.TB, e *query.Engine, opt Options) *served {
-	registry := prometheus.NewRegistry()
-	opt.Logger = slog.New(slog.DiscardHandler)
-	s := New(e, request.NewMonitor(registry, e.Watch(), opt.Logger), registry, opt)
+func serveEngine(t testing.TB, e *query.Engine, opt Options, host ...request.Host) *served {
+	h := append(host, request.Host{})[0]
+	h.Engine, h.Log = e, slog.New(slog.DiscardHandler)
+	s := New(&h, opt)
 	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	s.Listening(l.Addr().String(), "127.0.0.1:8080")
+	h.Address = func(name string) string {
+		return map[string]string{listenerName: l.Addr().String(), "http": "127.0.0.1:8080"}[name]
+	}
+	s.Listen(l)
 	done := make(chan error, 1)
-	go func() { done <- s.Serve(l) }()
+	go func() { done <- s.Serve() }()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -460,7 +463,7 @@ func TestAuthentication(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("tokens:\n"+entry), 0o600))
 	auth, err := access.New(access.Options{TokensFile: file}, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
-	s := serve(t, Options{Auth: auth})
+	s := serve(t, Options{}, request.Host{Auth: auth})
 	logon := func(scheme, name, secret string) *client {
 		c := greet(t, s.dial(t), v54)
 		c.send(message(bolt.Hello, entries("user_agent", graph.StringValue("x"))), message(bolt.Logon, entries(
@@ -519,7 +522,7 @@ func TestTooManyConnections(t *testing.T) {
 
 // A client that is not known may send no large messages.
 func TestLargeMessages(t *testing.T) {
-	s := serve(t, Options{MaxRequestBytes: 200_000})
+	s := serve(t, Options{}, request.Host{MaxRequestBytes: 200_000})
 	large := graph.StringValue(strings.Repeat("x", 60_000))
 	c := greet(t, s.dial(t), v54)
 	c.send(message(bolt.Hello, entries("a", large)))
@@ -605,7 +608,7 @@ func TestTLS(t *testing.T) {
 	require.NoError(t, err)
 	secure := &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
 	for _, plain := range []bool{false, true} {
-		s := serve(t, Options{TLS: secure, PlainToo: plain})
+		s := serve(t, Options{PlainToo: plain}, request.Host{TLS: secure})
 		c := tls.Client(s.dial(t), &tls.Config{InsecureSkipVerify: true})
 		greet(t, c, v54)
 		bare := s.dial(t)
@@ -659,7 +662,7 @@ func TestNonsense(t *testing.T) {
 // Large messages share the memory of large requests from their arrival until their result is closed. Small ones use none.
 func TestLargeMessagesShareMemory(t *testing.T) {
 	memory := request.NewMemory(300<<10, 10*time.Millisecond)
-	s := serve(t, Options{Memory: memory})
+	s := serve(t, Options{}, request.Host{Memory: memory})
 	parts := func(n int) graph.Value {
 		return entries("a", graph.ListValue(slices.Repeat([]graph.Value{graph.StringValue(strings.Repeat("x", 50_000))}, n)))
 	}

@@ -44,7 +44,7 @@ func (s *Server) serve(nc net.Conn, r *bufio.Reader, transport string) {
 	defer s.leave(c)
 	defer func() {
 		if p := recover(); p != nil {
-			_ = s.monitor.Panicked(s.ctx, "bolt", p)
+			_ = s.host.Monitor.Panicked(s.ctx, "bolt", p)
 		}
 	}()
 	_ = nc.SetDeadline(began.Add(readyTime))
@@ -63,7 +63,7 @@ func (s *Server) serve(nc net.Conn, r *bufio.Reader, transport string) {
 	id := "bolt-" + strconv.FormatUint(s.ids.Add(1), 10)
 	c.peer = newPeer(s, c, id, transport)
 	session := bolt.NewSession(s.ctx, c, c.peer, bolt.Options{
-		Version: v, Listed: listed, Server: s.agent(), ID: id, Advertised: s.opt.Advertise, Idle: s.opt.TxIdle, MaxBytes: int(s.opt.MaxRequestBytes),
+		Version: v, Listed: listed, Server: s.agent(), ID: id, Advertised: s.opt.Advertise, Idle: s.opt.TxIdle, MaxBytes: int(s.host.MaxRequestBytes),
 		Charge: func() (func(int) error, func()) {
 			charge := s.e.Charge(s.ctx)
 			return charge.Add, charge.Release
@@ -79,7 +79,7 @@ func (s *Server) serve(nc net.Conn, r *bufio.Reader, transport string) {
 		defer c.hangUp(end)
 		defer func() {
 			if p := recover(); p != nil {
-				_ = s.monitor.Panicked(s.ctx, "bolt", p)
+				_ = s.host.Monitor.Panicked(s.ctx, "bolt", p)
 				session.End(errors.New("internal server error"))
 			}
 		}()
@@ -89,7 +89,7 @@ func (s *Server) serve(nc net.Conn, r *bufio.Reader, transport string) {
 	<-served
 	_ = c.SetReadDeadline(time.Now().Add(lingerTime)) // read may have changed it
 	_, _ = io.Copy(io.Discard, r)
-	if log := s.opt.Logger; log.Enabled(s.ctx, slog.LevelDebug) {
+	if log := s.host.Log; log.Enabled(s.ctx, slog.LevelDebug) {
 		log.Debug("bolt connection closed", slog.String("connection", id), slog.Duration("after", time.Since(began)))
 	}
 }
@@ -111,7 +111,7 @@ func (c *conn) read(ctx context.Context, r *bufio.Reader) {
 		var memory *request.Arrival // of a large message
 		paced := 0                  // the size that the message must have in time
 		msg, err := in.Next(func(size int) error {
-			most := int(c.s.opt.MaxRequestBytes)
+			most := int(c.s.host.MaxRequestBytes)
 			if c.session.Limited() {
 				most = unknownMessage
 			}
@@ -119,7 +119,7 @@ func (c *conn) read(ctx context.Context, r *bufio.Reader) {
 				return err
 			}
 			if paced == 0 {
-				memory = c.s.opt.Memory.Arrive(request.Sender(c.peer.with(ctx), c.RemoteAddr().String()))
+				memory = c.s.host.Memory.Arrive(request.Sender(c.peer.with(ctx), c.RemoteAddr().String()))
 			}
 			if err := memory.Grow(ctx, int64(size)); err != nil {
 				return err

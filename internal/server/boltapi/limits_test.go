@@ -24,14 +24,13 @@ import (
 )
 
 // inBubble runs a test with a server whose clock is the bubble's; dial connects to it.
-func inBubble(t *testing.T, opt Options, f func(t *testing.T, s *Server, dial func() net.Conn)) {
+func inBubble(t *testing.T, opt Options, f func(t *testing.T, s *Server, dial func() net.Conn), host ...request.Host) {
 	synctest.Test(t, func(t *testing.T) {
 		store := oracle.New(1)
 		require.NoError(t, store.CreateGraph(context.Background(), query.DefaultGraph))
-		registry := prometheus.NewRegistry()
-		opt.Logger = slog.New(slog.DiscardHandler)
-		e := query.New(store, query.Options{})
-		s := New(e, request.NewMonitor(registry, e.Watch(), opt.Logger), registry, opt)
+		h := append(host, request.Host{})[0]
+		h.Engine, h.Log = query.New(store, query.Options{}), slog.New(slog.DiscardHandler)
+		s := New(&h, opt)
 		defer func() {
 			ctx, cancel := context.WithCancel(context.Background())
 			cancel()
@@ -99,7 +98,7 @@ func TestClientTakesNothing(t *testing.T) {
 // An incomplete message keeps nobody from the memory for complete ones, and ends if it does not go on.
 func TestHalfMessage(t *testing.T) {
 	memory := request.NewMemory(1<<20, 0)
-	inBubble(t, Options{Memory: memory}, func(t *testing.T, _ *Server, dial func() net.Conn) {
+	inBubble(t, Options{}, func(t *testing.T, _ *Server, dial func() net.Conn) {
 		c := logOn(t, dial())
 		b := append([]byte{0xFF, 0xFF}, make([]byte, 0xFFFF)...)
 		for range 2 {
@@ -115,7 +114,7 @@ func TestHalfMessage(t *testing.T) {
 		time.Sleep(request.PieceTime)
 		synctest.Wait()
 		require.True(t, isClosed(c.c))
-	})
+	}, request.Host{Memory: memory})
 }
 
 // Ten failures in a row refuse an address for five seconds; one success forgets them.
@@ -141,7 +140,7 @@ func TestFailuresInARow(t *testing.T) {
 
 // An expired JWT stops the next statement. The connection continues with LOGOFF and LOGON, as testdata/session shows.
 func TestTokenEnds(t *testing.T) {
-	s := serve(t, Options{Auth: new(access.Authenticator)})
+	s := serve(t, Options{}, request.Host{Auth: new(access.Authenticator)})
 	p := newPeer(s.Server, &conn{Conn: s.dial(t), s: s.Server}, "bolt-1", "tcp")
 	id := &access.Identity{Name: "ann", Every: access.Reader, Expires: time.Now().Add(time.Hour)}
 	p.grant = access.Granted(access.WithIdentity(t.Context(), id))

@@ -32,20 +32,23 @@ func misdirect(c net.Conn, text string) {
 	_ = c.Close()
 }
 
-// Misdirected returns a listener of a port that speaks something else. It answers clients that speak Bolt to it, for which the port's own
+// misdirected returns a listener of a port that speaks something else. It answers clients that speak Bolt to it, for which the port's own
 // server would wait.
-func (s *Server) Misdirected(l net.Listener, speaks string) net.Listener {
-	return &misdirected{l, s, speaks}
+func (s *Server) misdirected(l net.Listener, of, speaks string) net.Listener {
+	if of == listenerName {
+		return l
+	}
+	return &misled{l, s, speaks}
 }
 
-type misdirected struct {
+type misled struct {
 	net.Listener
 	s      *Server
 	speaks string
 }
 
 // Accept implements net.Listener.
-func (l *misdirected) Accept() (net.Conn, error) {
+func (l *misled) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
@@ -56,7 +59,7 @@ func (l *misdirected) Accept() (net.Conn, error) {
 // notBolt is a connection that ends once it turns out to speak Bolt.
 type notBolt struct {
 	net.Conn
-	l       *misdirected
+	l       *misled
 	matched int // how many of the bytes read are those of bolt.Magic; -1 after another one
 }
 
@@ -79,7 +82,7 @@ func (c *notBolt) NetConn() net.Conn { return c.Conn }
 
 // whereBolt says where Bolt is.
 func (s *Server) whereBolt() string {
-	at, _ := s.addresses()
+	at := s.host.Address(listenerName)
 	if s.opt.Advertise != "" {
 		at = s.opt.Advertise
 	}
@@ -91,7 +94,6 @@ func (s *Server) whereBolt() string {
 
 // whereWeb says where HTTP is.
 func (s *Server) whereWeb() string {
-	_, at := s.addresses()
-	_, port, _ := net.SplitHostPort(at)
+	_, port, _ := net.SplitHostPort(s.host.Address("http"))
 	return "HTTP is at port " + port
 }

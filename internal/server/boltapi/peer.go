@@ -71,7 +71,7 @@ func (p *peer) Logoff() {
 
 // authenticate identifies the client.
 func (p *peer) authenticate(ctx context.Context, auth bolt.Auth) error {
-	if p.s.opt.Auth == nil {
+	if p.s.host.Auth == nil {
 		switch auth.Scheme {
 		case "", "none", "basic": // a driver without credentials may omit the scheme
 		default:
@@ -107,9 +107,9 @@ func (p *peer) authenticate(ctx context.Context, auth bolt.Auth) error {
 func (p *peer) known(ctx context.Context, auth bolt.Auth) (*access.Grant, error) {
 	switch auth.Scheme {
 	case "bearer":
-		return p.s.opt.Auth.Token(ctx, auth.Credentials)
+		return p.s.host.Auth.Token(ctx, auth.Credentials)
 	case "basic":
-		return p.s.opt.Auth.Password(ctx, auth.Principal, auth.Credentials)
+		return p.s.host.Auth.Password(ctx, auth.Principal, auth.Credentials)
 	}
 	return nil, graph.Unauthenticated(fmt.Sprintf("the authentication scheme must be bearer or basic, was %q", auth.Scheme))
 }
@@ -140,9 +140,9 @@ func (p *peer) ask(ctx context.Context, c *bolt.Context) (context.Context, error
 			return ctx, graph.InvalidBookmark(b)
 		}
 	}
-	ctx, meter, err := p.s.opt.Rates.Arrive(ctx)
+	ctx, meter, err := p.s.host.Rates.Arrive(ctx)
 	p.meter.Store(meter)
-	return p.s.monitor.Arrived(ctx, time.Now()), err
+	return p.s.host.Monitor.Arrived(ctx, time.Now()), err
 }
 
 // impersonates refuses a request to run as another user.
@@ -254,7 +254,7 @@ func (p *peer) Failure(err error) *bolt.Failure {
 		if p.request != "" {
 			f.Message += " (request " + p.request + ")"
 		}
-		p.s.opt.Logger.Error("bolt: a request failed",
+		p.s.host.Log.Error("bolt: a request failed",
 			slog.String("request", p.request), slog.String("connection", p.session.ID), slog.Any("error", err))
 	}
 	return f

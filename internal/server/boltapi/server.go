@@ -13,8 +13,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/hopgate/hopgate/internal/bolt"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/server/request"
@@ -37,8 +35,8 @@ const (
 // Server serves Bolt.
 type Server struct {
 	e        *query.Engine
+	host     *request.Host
 	opt      Options
-	monitor  *request.Monitor
 	metrics  metrics
 	failures failures
 	web      *http.Server
@@ -50,48 +48,55 @@ type Server struct {
 
 	mu       sync.Mutex
 	listener net.Listener
-	// The addresses of the listeners of Bolt, "" if there is none, and of HTTP.
-	boltAddress, webAddress string
-
 	conns    map[*conn]struct{}
 	draining bool
 	all      sync.WaitGroup
 }
 
-// New returns a server of an engine and registers its metrics. It listens only once Serve is called.
-func New(e *query.Engine, monitor *request.Monitor, registry prometheus.Registerer, opt Options) *Server {
+// Transport returns Bolt as a transport.
+func Transport(opt Options) request.Transport {
+	return request.Transport{Name: listenerName, Speaks: "Bolt", IfFree: opt.IfFree, New: func(host *request.Host) request.Listener { return New(host, opt) }}
+}
+
+// listenerName is that of Bolt's listener.
+const listenerName = "bolt"
+
+// New returns a server and registers its metrics. It answers connections once Serve is called.
+func New(host *request.Host, opt Options) *Server {
+	host.EnsureDefaults()
 	opt.EnsureDefaults()
-	s := &Server{e: e, opt: opt, monitor: monitor, conns: map[*conn]struct{}{}}
-	s.metrics = newMetrics(registry)
+	s := &Server{e: host.Engine, host: host, opt: opt, conns: map[*conn]struct{}{}}
+	s.metrics = newMetrics(host.Registry)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.upgrades = upgrades{conns: make(chan net.Conn), done: s.ctx.Done()}
 	s.web = &http.Server{
 		Handler: http.HandlerFunc(s.serveWeb), ReadHeaderTimeout: firstBytes, MaxHeaderBytes: 16 << 10,
-		ErrorLog: slog.NewLogLogger(opt.Logger.Handler(), slog.LevelDebug),
+		ErrorLog: slog.NewLogLogger(host.Log.Handler(), slog.LevelDebug),
 	}
+	host.Discovery = s.discovery
+	host.Guides = append(host.Guides, s.misdirected)
 	return s
 }
 
-// Serve takes connections of a listener until Drain.
-func (s *Server) Serve(l net.Listener) error {
-	s.mu.Lock()
+// Listen implements request.Listener.
+func (s *Server) Listen(l net.Listener) {
 	s.listener = l
-	draining := s.draining
-	s.mu.Unlock()
-	if draining {
-		return l.Close()
-	}
 	s.upgrades.addr = l.Addr()
+	s.e.SetBoltAddress(l.Addr().String())
+}
+
+// Serve takes connections of the listener until Drain.
+func (s *Server) Serve() error {
 	go func() { _ = s.web.Serve(&s.upgrades) }() // ends with s.ctx
 	for {
-		c, err := l.Accept()
+		c, err := s.listener.Accept()
 		switch {
 		case err == nil:
 			go s.accept(c)
 		case errors.Is(err, net.ErrClosed):
 			return nil
 		default: // for example, too many open files
-			s.opt.Logger.Warn("bolt: cannot accept a connection", slog.Any("error", err))
+			s.host.Log.Warn("bolt: cannot accept a connection", slog.Any("error", err))
 			select {
 			case <-time.After(100 * time.Millisecond):
 			case <-s.ctx.Done():
@@ -104,7 +109,7 @@ func (s *Server) Serve(l net.Listener) error {
 // accept finds out which protocol a connection speaks.
 func (s *Server) accept(c net.Conn) {
 	_ = c.SetDeadline(time.Now().Add(firstBytes))
-	if s.opt.TLS != nil {
+	if s.host.TLS != nil {
 		secure, err := s.secure(c)
 		if err != nil {
 			s.metrics.refused("tls")
@@ -150,7 +155,7 @@ func (s *Server) secure(c net.Conn) (net.Conn, error) {
 		}
 		return nil, errors.New("a plain connection, where TLS is required")
 	}
-	t := tls.Server(rest, s.opt.TLS)
+	t := tls.Server(rest, s.host.TLS)
 	return t, t.HandshakeContext(s.ctx)
 }
 

@@ -57,10 +57,10 @@ func (s *Server) serveWeb(w http.ResponseWriter, r *http.Request) {
 	}
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		w.Header().Set("Connection", "close")
-		s.Discovery(w, r)
+		s.discovery(w, r)
 		return
 	}
-	if s.opt.Auth == nil {
+	if s.host.Auth == nil {
 		if err := s.opt.Web.CheckUpgrade(r); err != nil {
 			s.metrics.refused("origin")
 			http.Error(w, "this origin may not open WebSockets; bolt-origins lists those that may: "+err.Error(), http.StatusForbidden)
@@ -110,8 +110,8 @@ type document struct {
 	Hopgate     string `json:"hopgate_version"`
 }
 
-// Discovery answers with the document by which clients find the server's protocols.
-func (s *Server) Discovery(w http.ResponseWriter, r *http.Request) {
+// discovery answers with the document by which clients find the server's protocols.
+func (s *Server) discovery(w http.ResponseWriter, r *http.Request) {
 	d := s.document(r)
 	d.write(w)
 }
@@ -128,21 +128,21 @@ func (s *Server) document(r *http.Request) document {
 		neo4j = query.Neo4jVersion
 	}
 	d := document{Neo4j: neo4j, Edition: "community", Hopgate: version.Version()}
-	bolt, web := s.addresses()
+	bolt, web := s.host.Address(listenerName), s.host.Address("http")
 	if _, port, err := net.SplitHostPort(bolt); err == nil {
 		at := net.JoinHostPort(host, port)
 		if s.opt.Advertise != "" {
 			at = s.opt.Advertise
 		}
 		plus := ""
-		if s.opt.TLS != nil {
+		if s.host.TLS != nil {
 			plus = "+s"
 		}
 		d.Routing, d.Direct = "neo4j"+plus+"://"+at, "bolt"+plus+"://"+at
 	}
 	if _, port, err := net.SplitHostPort(web); err == nil {
 		scheme := "http://"
-		if s.opt.TLS != nil {
+		if s.host.TLS != nil {
 			scheme = "https://"
 		}
 		d.Query = scheme + net.JoinHostPort(host, port) + "/db/{databaseName}/query/v2"
@@ -156,18 +156,4 @@ func (d *document) write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Access-Control-Allow-Origin", "*")
 	_ = json.NewEncoder(w).Encode(d) // a client that disconnected needs no answer
-}
-
-// Listening describes the addresses of HTTP and, if enabled, Bolt.
-func (s *Server) Listening(bolt, web string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.boltAddress, s.webAddress = bolt, web
-	s.e.SetBoltAddress(bolt)
-}
-
-func (s *Server) addresses() (bolt, web string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.boltAddress, s.webAddress
 }

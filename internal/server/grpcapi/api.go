@@ -3,11 +3,12 @@ package grpcapi
 import (
 	"context"
 	"crypto/tls"
+	"errors"
+	"net"
 	"runtime"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/flight"
-	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
@@ -17,12 +18,8 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
-	"github.com/hopgate/hopgate/internal/access"
-	"github.com/hopgate/hopgate/internal/loader"
-	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/server/mcpapi"
 	"github.com/hopgate/hopgate/internal/server/request"
-	"github.com/hopgate/hopgate/internal/telemetry"
 )
 
 const (
@@ -32,66 +29,85 @@ const (
 	maxStreams = 1 << 10
 )
 
-// Options configure the gRPC API.
+// Options are the settings that only gRPC has.
 type Options struct {
-	MaxRequestBytes int64                 // of a message
-	Memory          *request.Memory       // shared by large messages; default nil, no limit
-	TxIdle          time.Duration         // idle time after which an explicit transaction rolls back
-	Config          []byte                // the effective configuration for DebugInfo
-	EvidenceDir     string                // the evidence of memory shortages; default "", none
-	Profiles        *telemetry.Profiles   // the continuous profiles; default nil, none
-	Auth            *access.Authenticator // default nil, no authentication
-	Rates           *access.Rates         // default nil, no limits
-	Audit           *access.Audit         // records loads and requests of admins; default nil
-	TLS             *tls.Config           // default nil, plain connections
-	Agents          *mcpapi.Handler       // answers the Model Context Protocol
+	Config      []byte // the effective configuration for DebugInfo
+	EvidenceDir string // the evidence of memory shortages; default "", none
 }
 
-// Server is the gRPC API and its health service.
-type Server struct {
+// Transport returns the gRPC API as a transport.
+func Transport(opt Options) request.Transport {
+	return request.Transport{Name: "grpc", Speaks: "gRPC", New: func(host *request.Host) request.Listener { return newServer(host, opt) }}
+}
+
+// server is the gRPC API and its health service.
+type server struct {
 	*grpc.Server
-	Health  *health.Server
-	streams *streams
+	l      net.Listener
+	health *health.Server
 }
 
-// Sweep ends the streaming calls whose callers have lost their rights or do not read. The server calls it several times a second.
-func (s *Server) Sweep(now time.Time) { s.streams.sweep(now) }
+// Listen implements request.Listener.
+func (s *server) Listen(l net.Listener) { s.l = l }
 
-// New returns the API of an engine, its loader and the store, which may be nil and only supplies shard statistics. Calls without an end of
-// their own end with drained.
-func New(
-	drained context.Context, e *query.Engine, l *loader.Loader, store telemetry.Storage,
-	monitor *request.Monitor, registry *prometheus.Registry, opt Options,
-) *Server {
-	m := newMetrics(registry, monitor)
-	open := &streams{}
-	s := &Server{Health: health.NewServer(), streams: open, Server: grpc.NewServer(
+// Serve implements request.Listener.
+func (s *server) Serve() error {
+	if err := s.Server.Serve(s.l); !errors.Is(err, grpc.ErrServerStopped) {
+		return err
+	}
+	return nil
+}
+
+// Drain implements request.Listener.
+func (s *server) Drain(ctx context.Context) {
+	done := make(chan struct{})
+	go func() {
+		s.GracefulStop()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		s.Stop()
+		<-done
+	}
+}
+
+// newServer returns the API. Calls without an end of their own end when the host drains.
+func newServer(host *request.Host, opt Options) *server {
+	host.EnsureDefaults()
+	e, m, open := host.Engine, newMetrics(host.Registry, host.Monitor), &streams{}
+	host.Sweeps = append(host.Sweeps, open.sweep)
+	s := &server{health: health.NewServer(), Server: grpc.NewServer(
 		grpc.MaxRecvMsgSize(request.SmallBody),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}),
 		grpc.ConnectionTimeout(10*time.Second),
 		grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxStreams),
 		grpc.InitialWindowSize(request.SmallBody), grpc.InitialConnWindowSize(4<<20),
-		grpc.ChainUnaryInterceptor(m.unary, authUnary(&opt)),
-		grpc.ChainStreamInterceptor(bounded(e, &opt), m.stream, authStream(&opt, open)),
+		grpc.ChainUnaryInterceptor(m.unary, authUnary(host)),
+		grpc.ChainStreamInterceptor(bounded(e, host), m.stream, authStream(host, open)),
 		grpc.NumStreamWorkers(uint32(runtime.GOMAXPROCS(0))), // their stacks have already grown
-		grpc.WaitForHandlers(true), grpc.Creds(transport(opt.TLS)),
+		grpc.WaitForHandlers(true), grpc.Creds(credentialsOf(host.TLS)),
 	)}
-	pb.RegisterGraphServiceServer(s, &graphService{e: e, agents: opt.Agents, idle: opt.TxIdle, drained: drained})
-	load := &loadService{e: e, l: l, monitor: monitor, audit: opt.Audit}
+	agents := mcpapi.New(e, host.MaxRequestBytes)
+	pb.RegisterGraphServiceServer(s, &graphService{e: e, agents: agents, idle: host.TxIdle, drained: host.Drained})
+	load := &loadService{e: e, l: host.Loader, monitor: host.Monitor, audit: host.Audit}
 	pb.RegisterLoadServiceServer(s, load)
-	pb.RegisterAdminServiceServer(s, newAdminService(drained, e, store, debugFiles{opt.Config, registry, opt.EvidenceDir}, opt.Profiles))
-	flight.RegisterFlightServiceServer(s.Server, newFlightService(drained, e, load, opt.TxIdle))
+	files := debugFiles{opt.Config, host.Registry, opt.EvidenceDir}
+	pb.RegisterAdminServiceServer(s, newAdminService(host.Drained, e, host.Store, files, host.Profiles))
+	flight.RegisterFlightServiceServer(s.Server, newFlightService(host.Drained, e, load, host.TxIdle))
 	for name := range s.GetServiceInfo() {
-		s.Health.SetServingStatus(name, healthpb.HealthCheckResponse_SERVING)
+		s.health.SetServingStatus(name, healthpb.HealthCheckResponse_SERVING)
 	}
-	healthpb.RegisterHealthServer(s, s.Health)
+	context.AfterFunc(host.Drained, s.health.Shutdown)
+	healthpb.RegisterHealthServer(s, s.health)
 	reflection.Register(s)
 	return s
 }
 
-// transport returns the credentials of connections.
-func transport(c *tls.Config) credentials.TransportCredentials {
+// credentialsOf returns the credentials of connections.
+func credentialsOf(c *tls.Config) credentials.TransportCredentials {
 	if c == nil {
 		return insecure.NewCredentials()
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/quota"
+	"github.com/hopgate/hopgate/internal/server/request"
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
@@ -24,15 +25,15 @@ const openMethods = "/grpc.health.v1.Health/"
 var everyone = map[string]bool{"Schema": true, "Stats": true, "RunningQueries": true, "KillQuery": true, "Version": true}
 
 // enter authenticates and authorises a call and applies its rate limits.
-func enter(ctx context.Context, opt *Options, method string) (context.Context, *access.Meter, error) {
+func enter(ctx context.Context, host *request.Host, method string) (context.Context, *access.Meter, error) {
 	if strings.HasPrefix(method, openMethods) {
 		return ctx, nil, nil
 	}
-	ctx, err := authenticate(ctx, opt, method)
+	ctx, err := authenticate(ctx, host, method)
 	if err != nil {
 		return ctx, nil, wire.GRPCError(err)
 	}
-	ctx, meter, err := opt.Rates.Arrive(ctx)
+	ctx, meter, err := host.Rates.Arrive(ctx)
 	if err != nil {
 		return ctx, nil, wire.GRPCError(err)
 	}
@@ -40,15 +41,15 @@ func enter(ctx context.Context, opt *Options, method string) (context.Context, *
 }
 
 // authenticate identifies the caller of a method and checks its permission, if authentication is on.
-func authenticate(ctx context.Context, opt *Options, method string) (context.Context, error) {
-	if opt.Auth == nil {
+func authenticate(ctx context.Context, host *request.Host, method string) (context.Context, error) {
+	if host.Auth == nil {
 		return ctx, nil
 	}
 	header := ""
 	if md, ok := metadata.FromIncomingContext(ctx); ok && len(md.Get("authorization")) > 0 {
 		header = md.Get("authorization")[0]
 	}
-	ctx, err := opt.Auth.Authenticate(ctx, header)
+	ctx, err := host.Auth.Authenticate(ctx, header)
 	if err != nil {
 		return ctx, err
 	}
@@ -56,7 +57,7 @@ func authenticate(ctx context.Context, opt *Options, method string) (context.Con
 		return ctx, nil
 	}
 	err = access.CheckEvery(ctx, access.Admin)
-	opt.Audit.Record(ctx, "admin", "", strings.TrimPrefix(method, adminMethods), wire.Outcome(err))
+	host.Audit.Record(ctx, "admin", "", strings.TrimPrefix(method, adminMethods), wire.Outcome(err))
 	return ctx, err
 }
 
@@ -69,9 +70,9 @@ func forAdmins(method string) bool {
 }
 
 // authUnary and authStream call enter for every call.
-func authUnary(opt *Options) grpc.UnaryServerInterceptor {
+func authUnary(host *request.Host) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-		ctx, meter, err := enter(ctx, opt, info.FullMethod)
+		ctx, meter, err := enter(ctx, host, info.FullMethod)
 		if err != nil {
 			return nil, err
 		}
@@ -86,14 +87,14 @@ func authUnary(opt *Options) grpc.UnaryServerInterceptor {
 	}
 }
 
-func authStream(opt *Options, open *streams) grpc.StreamServerInterceptor {
+func authStream(host *request.Host, open *streams) grpc.StreamServerInterceptor {
 	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
 		g, err := open.open(ss)
 		if err != nil {
 			return err
 		}
 		defer open.close(g)
-		if g.ctx, g.meter, err = enter(g.ctx, opt, info.FullMethod); err != nil {
+		if g.ctx, g.meter, err = enter(g.ctx, host, info.FullMethod); err != nil {
 			return err // before its message is in memory
 		}
 		if r, ok := g.ctx.Value(receivingKey{}).(*receiving); ok {

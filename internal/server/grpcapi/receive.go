@@ -36,13 +36,13 @@ type frames interface {
 
 // bounded reads the messages of streams within the memory that large requests share. gRPC itself bounds the messages of other calls, which
 // are all small, by request.SmallBody.
-func bounded(e *query.Engine, opt *Options) grpc.StreamServerInterceptor {
+func bounded(e *query.Engine, host *request.Host) grpc.StreamServerInterceptor {
 	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
 		f, ok := grpc.ServerTransportStreamFromContext(ss.Context()).(frames)
 		if !ok {
 			return status.Error(codes.Internal, "unexpected gRPC transport")
 		}
-		s := &receiving{ServerStream: ss, e: e, opt: opt, sender: senderOf(ss.Context()), frames: f, many: info.IsClientStream, brief: info.FullMethod == pb.LoadService_Load_FullMethodName}
+		s := &receiving{ServerStream: ss, e: e, host: host, sender: senderOf(ss.Context()), frames: f, many: info.IsClientStream, brief: info.FullMethod == pb.LoadService_Load_FullMethodName}
 		defer s.end()
 		return next(srv, s)
 	}
@@ -71,7 +71,7 @@ func (s *receiving) Context() context.Context {
 type receiving struct {
 	grpc.ServerStream
 	e      *query.Engine
-	opt    *Options
+	host   *request.Host
 	frames frames
 	many   bool // the client may send several messages
 	// brief returns the memory of a message once it is read: a load bounds its own memory.
@@ -151,7 +151,7 @@ func (s *receiving) next(m any) error {
 	case err != nil:
 		return s.broken(err)
 	}
-	compressed, length, most := header[0] != 0, int64(binary.BigEndian.Uint32(header[1:])), s.opt.MaxRequestBytes
+	compressed, length, most := header[0] != 0, int64(binary.BigEndian.Uint32(header[1:])), s.host.MaxRequestBytes
 	if length > most {
 		return s.tooLarge()
 	}
@@ -159,7 +159,7 @@ func (s *receiving) next(m any) error {
 	if compressed {
 		size = most
 	}
-	arrival := s.opt.Memory.Arrive(s.sender)
+	arrival := s.host.Memory.Arrive(s.sender)
 	defer arrival.Release()
 	data, err := s.read(int(length), arrival)
 	if err != nil {
@@ -245,7 +245,7 @@ func plainOf(c encoding.Compressor, data mem.BufferSlice, most int64) (mem.Buffe
 }
 
 func (s *receiving) tooLarge() error {
-	return status.Error(codes.ResourceExhausted, fmt.Sprintf("the message is larger than %d bytes, the limit max-request", s.opt.MaxRequestBytes))
+	return status.Error(codes.ResourceExhausted, fmt.Sprintf("the message is larger than %d bytes, the limit max-request", s.host.MaxRequestBytes))
 }
 
 // broken returns the error for an incomplete message.

@@ -14,18 +14,18 @@ const corsHeaders = "Accept, Authorization, Content-Type, If-None-Match, " + sta
 // checkWeb rejects requests that forbidden web pages may have sent. With tokens, no check is needed: browsers do not send bearer tokens on
 // their own.
 func (h *Handler) checkWeb(r *http.Request) error {
-	if h.opt.Auth != nil {
+	if h.host.Auth != nil {
 		return nil
 	}
-	return h.opt.Web.Check(r)
+	return h.host.Web.Check(r)
 }
 
 // checkWrite rejects a request that writes if a browser could send it without a preflight.
 func (h *Handler) checkWrite(r *http.Request) error {
-	if h.opt.Auth != nil {
+	if h.host.Auth != nil {
 		return nil
 	}
-	return h.opt.Web.CheckType(r)
+	return h.host.Web.CheckType(r)
 }
 
 // allowOrigin allows pages of permitted origins to read the response.
@@ -35,7 +35,7 @@ func (h *Handler) allowOrigin(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Add("Vary", "Origin")
-	if h.opt.Web.AllowsOrigin(origin) {
+	if h.host.Web.AllowsOrigin(origin) {
 		w.Header().Set("Access-Control-Allow-Origin", origin)
 		w.Header().Set("Access-Control-Expose-Headers", exposed)
 	}
@@ -48,7 +48,7 @@ func (h *Handler) preflight(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	allowed := h.methods(r)
-	if r.Header.Get("Access-Control-Request-Method") == "" || !h.opt.Web.AllowsOrigin(r.Header.Get("Origin")) || len(allowed) == 0 {
+	if r.Header.Get("Access-Control-Request-Method") == "" || !h.host.Web.AllowsOrigin(r.Header.Get("Origin")) || len(allowed) == 0 {
 		h.noRoute(w, r)
 		return
 	}

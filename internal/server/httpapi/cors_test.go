@@ -11,6 +11,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/server/request"
 )
 
 // A browser sends no token with a preflight: it is answered without one, the request itself is not.
@@ -22,7 +23,7 @@ func TestPreflightWithTokens(t *testing.T) {
 	require.NoError(t, err)
 	web, err := access.NewWeb("https://app.example.com", "")
 	require.NoError(t, err)
-	h := newHTTP(newOracle(t), query.Options{}, Options{Auth: auth, Web: web})
+	h := newHTTP(newOracle(t), query.Options{}, Options{}, request.Host{Auth: auth, Web: web})
 	ask := func(request string) (status int, allowed string) {
 		res := do(t, h, request)
 		defer res.Body.Close()

@@ -3,12 +3,9 @@ package httpapi_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/hopgate/hopgate/internal/oracle"
 	"github.com/hopgate/hopgate/internal/query"
@@ -23,9 +20,7 @@ func ExampleNew() {
 		fmt.Println(err)
 		return
 	}
-	registry := prometheus.NewRegistry()
-	monitor := request.NewMonitor(registry, nil, slog.New(slog.DiscardHandler))
-	h := httpapi.New(query.New(store, query.Options{}), monitor, registry, httpapi.Options{})
+	h := httpapi.New(&request.Host{Engine: query.New(store, query.Options{})}, httpapi.Options{})
 	defer h.Close()
 	r := httptest.NewRequest(http.MethodPost, "http://localhost/v1/query", strings.NewReader(`{"statement": "UNWIND [1, 2] AS n RETURN n"}`))
 	r.Header.Set("Content-Type", "application/json")

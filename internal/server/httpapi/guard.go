@@ -16,16 +16,16 @@ func (h *Handler) guard(f http.HandlerFunc, failed func(http.ResponseWriter, err
 			failed(w, err)
 			return
 		}
-		if h.opt.Auth == nil && h.opt.Rates == nil {
+		if h.host.Auth == nil && h.host.Rates == nil {
 			f(w, r)
 			return
 		}
-		ctx, err := h.opt.Auth.Authenticate(r.Context(), r.Header.Get("Authorization"))
+		ctx, err := h.host.Auth.Authenticate(r.Context(), r.Header.Get("Authorization"))
 		if err != nil {
 			wire.Refuse(w, err, failed)
 			return
 		}
-		ctx, meter, err := h.opt.Rates.Arrive(ctx)
+		ctx, meter, err := h.host.Rates.Arrive(ctx)
 		if err != nil {
 			w.Header().Set("Connection", "close") // do not read the body
 			failed(w, err)

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/hopgate/hopgate/internal/console"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
@@ -27,21 +25,22 @@ const bodyTime = time.Minute
 // Handler serves the HTTP API.
 type Handler struct {
 	e       *query.Engine
-	opt     Options
+	host    *request.Host
 	mux     *http.ServeMux
 	monitor *request.Monitor
 	metrics metrics
 	txs     transactions
+	mcp     *mcpapi.Handler
 }
 
 // New returns the handler of the HTTP listener and registers its metrics.
-func New(e *query.Engine, monitor *request.Monitor, registry prometheus.Registerer, opt Options) *Handler {
-	opt.EnsureDefaults()
-	if opt.Agents == nil {
-		opt.Agents = mcpapi.New(e, opt.MaxRequestBytes)
+func New(host *request.Host, opt Options) *Handler {
+	host.EnsureDefaults()
+	h := &Handler{
+		e: host.Engine, host: host, mux: http.NewServeMux(), monitor: host.Monitor, metrics: newMetrics(host.Registry),
+		mcp: mcpapi.New(host.Engine, host.MaxRequestBytes),
 	}
-	h := &Handler{e: e, opt: opt, mux: http.NewServeMux(), monitor: monitor, metrics: newMetrics(registry)}
-	h.txs.idle = opt.TxIdle
+	h.txs.idle = host.TxIdle
 	h.handle("GET /openapi.json", h.serveOpenAPI)
 	h.handle("POST /v1/query", func(w http.ResponseWriter, r *http.Request) { h.query(w, r, false) })
 	h.handle("POST /db/{graph}/query/v2", func(w http.ResponseWriter, r *http.Request) { h.query(w, r, true) })
@@ -70,8 +69,15 @@ func New(e *query.Engine, monitor *request.Monitor, registry prometheus.Register
 	return h
 }
 
-// Discover adds GET /: f describes the server's protocols, and browsers get the console, unless that is nil. Neither needs a token.
-func (h *Handler) Discover(f http.HandlerFunc, pages *console.Console) {
+// discovery adds GET /, which describes the server's protocols; browsers get the console, unless that is nil. Neither needs a token.
+func (h *Handler) discovery(pages *console.Console) {
+	f := func(w http.ResponseWriter, r *http.Request) {
+		if h.host.Discovery == nil {
+			h.noRoute(w, r)
+			return
+		}
+		h.host.Discovery(w, r)
+	}
 	if pages == nil {
 		h.mux.Handle("GET /{$}", h.observe("GET /", f, wire.Fail))
 		return
@@ -103,11 +109,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // agents answers a message of the Model Context Protocol. Its specification has servers check the origin, also of callers with a token.
 func (h *Handler) agents(w http.ResponseWriter, r *http.Request) {
-	if err := h.opt.Web.CheckOrigin(r); err != nil {
+	if err := h.host.Web.CheckOrigin(r); err != nil {
 		wire.Fail(w, err)
 		return
 	}
-	h.opt.Agents.ServeHTTP(w, r)
+	h.mcp.ServeHTTP(w, r)
 }
 
 // noRoute answers requests without a route.
@@ -138,13 +144,13 @@ func (h *Handler) methods(r *http.Request) (allowed []string) {
 
 // body reads a request's body within the limits of size and time.
 func (h *Handler) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if r.ContentLength > h.opt.MaxRequestBytes {
+	if r.ContentLength > h.host.MaxRequestBytes {
 		w.Header().Set("Connection", "close") // do not read the rest
 		return nil, h.tooLarge()
 	}
 	c := http.NewResponseController(w)
 	defer func() { _ = c.SetReadDeadline(time.Time{}) }() // a writer without a connection needs no deadline
-	in := &pacedReader{Reader: http.MaxBytesReader(w, r.Body, h.opt.MaxRequestBytes), until: time.Now().Add(bodyTime), deadline: c.SetReadDeadline}
+	in := &pacedReader{Reader: http.MaxBytesReader(w, r.Body, h.host.MaxRequestBytes), until: time.Now().Add(bodyTime), deadline: c.SetReadDeadline}
 	var buf []byte
 	var err error
 	if r.ContentLength >= 0 && r.ContentLength <= request.SmallBody {
@@ -193,7 +199,7 @@ func (r *pacedReader) Read(p []byte) (int, error) {
 // largeBody reads a body that is or may be large. It holds memory for what has arrived, and once it is complete, memory for processing it,
 // which returns when the request ends, whether or not its client still waits.
 func (h *Handler) largeBody(w http.ResponseWriter, r *http.Request, in *pacedReader) ([]byte, error) {
-	most := h.opt.MaxRequestBytes
+	most := h.host.MaxRequestBytes
 	if r.ContentLength >= 0 {
 		most = r.ContentLength
 	}
@@ -205,7 +211,7 @@ func (h *Handler) largeBody(w http.ResponseWriter, r *http.Request, in *pacedRea
 	if !ok {
 		return nil, graph.InternalError("body", errors.New("the request has no observer"))
 	}
-	arrival := h.opt.Memory.Arrive(request.Sender(r.Context(), r.RemoteAddr))
+	arrival := h.host.Memory.Arrive(request.Sender(r.Context(), r.RemoteAddr))
 	defer arrival.Release()
 	for {
 		if len(buf) == cap(buf) {
@@ -229,7 +235,7 @@ func (h *Handler) largeBody(w http.ResponseWriter, r *http.Request, in *pacedRea
 }
 
 func (h *Handler) tooLarge() error {
-	return wire.TooLarge(fmt.Sprintf("the request is larger than %d bytes, the limit max-request", h.opt.MaxRequestBytes))
+	return wire.TooLarge(fmt.Sprintf("the request is larger than %d bytes, the limit max-request", h.host.MaxRequestBytes))
 }
 
 // readAll appends everything that r returns to buf.

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -41,9 +40,11 @@ func newLocal(t testing.TB) shard.Store {
 	return store
 }
 
-func newHTTP(store shard.Store, qopt query.Options, opt Options) *Handler {
-	registry := prometheus.NewRegistry()
-	return New(query.New(store, qopt), request.NewMonitor(registry, nil, slog.New(slog.DiscardHandler)), registry, opt)
+// newHTTP returns the handler of an engine; host may have settings that all transports share.
+func newHTTP(store shard.Store, qopt query.Options, opt Options, host ...request.Host) *Handler {
+	h := append(host, request.Host{})[0]
+	h.Engine, h.Log = query.New(store, qopt), slog.New(slog.DiscardHandler)
+	return New(&h, opt)
 }
 
 // newRequest returns a request of a client that is not a web page.
@@ -131,7 +132,7 @@ func runScripts(t *testing.T, dir string, open func(testing.TB) shard.Store) {
 	web, err := access.NewWeb("https://app.example.com", "graphs.example.com, *.inner.example.com")
 	require.NoError(t, err)
 	datadriven.Walk(t, dir, func(t *testing.T, path string) {
-		h := newHTTP(open(t), query.Options{MaxRows: 5000}, Options{TestProcedures: true, MaxRequestBytes: 4096, Web: web})
+		h := newHTTP(open(t), query.Options{MaxRows: 5000}, Options{TestProcedures: true}, request.Host{MaxRequestBytes: 4096, Web: web})
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			input := d.Input
 			if d.HasArg("body-bytes") {

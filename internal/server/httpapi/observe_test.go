@@ -18,7 +18,7 @@ import (
 // A panic is counted once and is a 500 with a code, or, after the first byte, an answer that breaks off.
 func TestPanic(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	h := New(query.New(newOracle(t), query.Options{}), request.NewMonitor(registry, nil, slog.New(slog.DiscardHandler)), registry, Options{})
+	h := New(&request.Host{Engine: query.New(newOracle(t), query.Options{}), Registry: registry, Log: slog.New(slog.DiscardHandler)}, Options{})
 	early := h.observe("r", func(http.ResponseWriter, *http.Request) { panic("early") }, wire.Fail)
 	w := httptest.NewRecorder()
 	early.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", nil))

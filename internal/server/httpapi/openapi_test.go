@@ -19,7 +19,7 @@ import (
 // The document has exactly the routes that are registered; metrics name each route from the start.
 func TestOpenAPIRoutes(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	h := New(query.New(newOracle(t), query.Options{}), request.NewMonitor(registry, nil, slog.New(slog.DiscardHandler)), registry, Options{TestProcedures: true})
+	h := New(&request.Host{Engine: query.New(newOracle(t), query.Options{}), Registry: registry, Log: slog.New(slog.DiscardHandler)}, Options{TestProcedures: true})
 	families, err := registry.Gather()
 	require.NoError(t, err)
 	var registered []string

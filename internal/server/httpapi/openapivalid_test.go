@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/server/request"
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
@@ -111,7 +112,7 @@ func TestOpenAPIExchanges(t *testing.T) {
 	router, err := legacy.NewRouter(doc)
 	require.NoError(t, err)
 	store := &replicated{Store: newOracle(t)}
-	h := newHTTP(store, query.Options{}, Options{TestProcedures: true, Store: store})
+	h := newHTTP(store, query.Options{}, Options{TestProcedures: true}, request.Host{Store: store})
 	opts := &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc}
 	raw, err := jsonschema.UnmarshalJSON(bytes.NewReader(openAPI))
 	require.NoError(t, err)

@@ -42,7 +42,7 @@ func (h *Handler) operations() {
 	h.handle("POST /v1/shards/{shard}/replicas/{from}/move/{to}", h.admins("MoveReplica", h.moveReplica))
 	h.handle("POST /v1/shards/{shard}/lead/{process}", h.admins("TransferLead", h.transferLead))
 	h.handle("GET /v1/profile", h.admins("Profile", h.profile))
-	metrics := promhttp.HandlerFor(h.opt.Metrics, promhttp.HandlerOpts{DisableCompression: true}) // the handler compresses all responses
+	metrics := promhttp.HandlerFor(h.host.Registry, promhttp.HandlerOpts{DisableCompression: true}) // the handler compresses all responses
 	h.handle("GET /v1/metrics", h.admins("Metrics", metrics.ServeHTTP))
 }
 
@@ -51,13 +51,13 @@ func (h *Handler) operations() {
 func (h *Handler) admins(name string, f http.HandlerFunc) http.HandlerFunc {
 	recorded := slices.Contains([]string{"Profile", "AddMember", "RemoveMember", "ReplaceMember", "MoveReplica", "TransferLead"}, name)
 	return func(w http.ResponseWriter, r *http.Request) {
-		if h.opt.Auth == nil {
+		if h.host.Auth == nil {
 			f(w, r)
 			return
 		}
 		err := access.CheckEvery(r.Context(), access.Admin)
 		if err != nil || recorded {
-			h.opt.Audit.Record(r.Context(), "admin", "", name, wire.Outcome(err))
+			h.host.Audit.Record(r.Context(), "admin", "", name, wire.Outcome(err))
 		}
 		if err != nil {
 			wire.Fail(w, err)
@@ -179,7 +179,7 @@ func (h *Handler) top(w http.ResponseWriter, r *http.Request) {
 	case <-timer.C:
 	case <-r.Context().Done():
 		return // the client is gone
-	case <-h.opt.Drained:
+	case <-h.host.Drained.Done():
 		wire.Fail(w, wire.Draining())
 		return
 	}
@@ -220,8 +220,8 @@ func (h *Handler) shards(w http.ResponseWriter, r *http.Request) {
 		name = query.DefaultGraph
 	}
 	out := []shardJSON{}
-	if h.opt.Store != nil {
-		shapes, err := telemetry.Shapes(r.Context(), h.opt.Store, name)
+	if h.host.Store != nil {
+		shapes, err := telemetry.Shapes(r.Context(), h.host.Store, name)
 		if err != nil {
 			wire.Fail(w, err)
 			return
@@ -245,7 +245,7 @@ func (h *Handler) profile(w http.ResponseWriter, r *http.Request) {
 		wire.Fail(w, err)
 		return
 	}
-	defer h.opt.Profiles.Yield()()
+	defer h.host.Profiles.Yield()()
 	defer h.e.LabelProfiles()()
 	p, err := request.CPUProfile(r.Context(), time.Duration(seconds)*time.Second)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/server/request"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -85,7 +86,7 @@ func post(t testing.TB, h http.Handler, method, path, body string) *txAnswer {
 
 // An idle transaction is rolled back without a request, and each use puts that off.
 func TestHTTPTransactionIdle(t *testing.T) {
-	h := newHTTP(newLocal(t), query.Options{}, Options{TxIdle: 50 * time.Millisecond})
+	h := newHTTP(newLocal(t), query.Options{}, Options{}, request.Host{TxIdle: 50 * time.Millisecond})
 	a := post(t, h, "POST", "/db/neo4j/query/v2/tx", `{"statement": "CREATE (:A)"}`)
 	require.Equal(t, 202, a.status)
 	require.WithinDuration(t, time.Now(), a.Transaction.Expires, time.Minute)
@@ -97,7 +98,7 @@ func TestHTTPTransactionIdle(t *testing.T) {
 	require.Equal(t, "0", string(b.Data.Values[0][0]))
 	require.Empty(t, h.txs.byID)
 
-	h = newHTTP(newOracle(t), query.Options{}, Options{TxIdle: time.Hour})
+	h = newHTTP(newOracle(t), query.Options{}, Options{}, request.Host{TxIdle: time.Hour})
 	defer h.txs.close()
 	a = post(t, h, "POST", "/db/neo4j/query/v2/tx", "")
 	for range 3 {

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package server
+package httpapi
 
 // peek cannot tell whether a socket has unread data.
 func peek(uintptr) bool { return false }
