@@ -125,6 +125,8 @@ internal/query/schema
 internal/query/explain
 internal/query/watch
 internal/query/charge
+internal/query/token
+internal/query/changes
 internal/query/procedure
 internal/query
 internal/bolt

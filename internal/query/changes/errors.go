@@ -1,0 +1,72 @@
+package changes
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/token"
+)
+
+// The details of the errors.
+const (
+	// Off says that the graph keeps no log.
+	Off = "ChangesOff"
+	// Malformed says that a token is none, or was changed.
+	Malformed = "TokenMalformed"
+	// OtherGraph says that a token is of another graph.
+	OtherGraph = "TokenOfOtherGraph"
+	// TooOld says that the log has dropped what follows a token.
+	TooOld = "TokenTooOld"
+	// OtherHistory says that the graph does not have the commit of a token, since it was restored to an earlier moment.
+	OtherHistory = "TokenOfOtherHistory"
+	// Expired says that a token holds no more.
+	Expired = "TokenExpired"
+	// BadSelector says that a selector is wrong.
+	BadSelector = "InvalidSelector"
+)
+
+const again = "; begin again with from=snapshot, which gives the graph and then its changes, or with the token of db.cdc.earliest()"
+
+func tokenError(kind graph.Kind, code, detail, msg string) *graph.Error {
+	return &graph.Error{
+		Kind: kind, Code: "Neo." + code, Type: "ChangesError", Phase: graph.PhaseRuntime, Detail: detail, Msg: msg,
+	}
+}
+
+func errOff() error {
+	return tokenError(graph.KindInvalid, "DatabaseError.ChangeDataCapture.Disabled", Off,
+		"the graph keeps no log of its changes; turn it on with ALTER DATABASE … SET OPTION txLogEnrichment 'DIFF', and --log-retention above 0")
+}
+
+const invalidIdentifier = "ClientError.ChangeDataCapture.InvalidIdentifier"
+
+// errToken is the error of a client whose token cannot be read.
+func errToken(err error) error {
+	switch {
+	case errors.Is(err, token.ErrOtherGraph):
+		return tokenError(graph.KindInvalid, invalidIdentifier, OtherGraph,
+			"the token is of another graph, or of one of this name that has been dropped"+again)
+	case errors.Is(err, token.ErrExpired):
+		return tokenError(graph.KindNotFound, invalidIdentifier, Expired, err.Error()+again)
+	}
+	return tokenError(graph.KindInvalid, invalidIdentifier, Malformed,
+		"from is neither earliest, current or snapshot nor a token of a change"+again)
+}
+
+func errTooOld(commit, first uint64) error {
+	return tokenError(graph.KindNotFound, "ClientError.ChangeDataCapture.ScanFailure", TooOld,
+		fmt.Sprintf("the log has dropped the changes after commit %d: it begins after commit %d", commit, first)+again)
+}
+
+func errOtherHistory(commit uint64) error {
+	return tokenError(graph.KindInvalid, invalidIdentifier, OtherHistory,
+		fmt.Sprintf("the graph does not have commit %d of the token: it was restored to an earlier moment", commit)+again)
+}
+
+func errSelector(place, format string, args ...any) error {
+	return &graph.Error{
+		Kind: graph.KindInvalid, Code: "Neo.ClientError.Statement.ArgumentError", Type: "ArgumentError", Phase: graph.PhaseRuntime, Detail: BadSelector,
+		Msg: place + ": " + fmt.Sprintf(format, args...),
+	}
+}
