@@ -113,7 +113,7 @@ type Engine struct {
 	fetches  fetchplan.Cache
 	running  registry
 	answers  *fresh.Answers[fresh.Answer]
-	sessions sessions
+	sessions procedure.Connections
 	gate     gate
 	hotspots shard.Hotspots // of explicit transactions
 	cpu      cpuSlots

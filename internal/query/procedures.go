@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/hopgate/hopgate/internal/access"
@@ -26,7 +25,7 @@ type host struct{ e *Engine }
 func (h host) Store() shard.Store { return h.e.store }
 
 func (h host) Server() procedure.Server {
-	return procedure.Server{Version: version.Version(), Neo4j: h.e.opt.Neo4jVersion, Bolt: h.e.sessions.address()}
+	return procedure.Server{Version: version.Version(), Neo4j: h.e.opt.Neo4jVersion, Bolt: h.e.sessions.Bolt()}
 }
 
 // Operations implements procedure.Host.
@@ -103,7 +102,7 @@ func (h host) SetMetadata(ctx context.Context, m graph.Value) {
 
 // Connections implements procedure.Host.
 func (h host) Connections(ctx context.Context) []procedure.Connection {
-	all := h.e.sessions.list()
+	all := h.e.sessions.List()
 	id := access.Caller(ctx)
 	return slices.DeleteFunc(all, func(c procedure.Connection) bool {
 		return id != nil && id.Subject() != c.Owner && id.Every < access.Admin
@@ -209,50 +208,12 @@ func entity(v graph.Value) graph.Value {
 	return v.Clone()
 }
 
-// sessions are the connections of protocols that keep them, and the address of the Bolt listener.
-type sessions struct {
-	mu   sync.Mutex
-	all  map[*Session]procedure.Connection
-	bolt string
-}
-
-func (s *sessions) address() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.bolt
-}
-
-func (s *sessions) list() []procedure.Connection {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := make([]procedure.Connection, 0, len(s.all))
-	for _, c := range s.all {
-		out = append(out, c)
-	}
-	slices.SortFunc(out, func(a, b procedure.Connection) int { return a.Since.Compare(b.Since) })
-	return out
-}
-
 // SetBoltAddress sets the address that clients are referred to: host:port.
-func (e *Engine) SetBoltAddress(address string) {
-	e.sessions.mu.Lock()
-	defer e.sessions.mu.Unlock()
-	e.sessions.bolt = address
-}
+func (e *Engine) SetBoltAddress(address string) { e.sessions.SetBolt(address) }
 
 // Connect lists a session as a connection of a caller to the server's address until the returned function is called.
 func (e *Engine) Connect(s *Session, caller access.Subject, server string) (disconnect func()) {
-	e.sessions.mu.Lock()
-	defer e.sessions.mu.Unlock()
-	if e.sessions.all == nil {
-		e.sessions.all = map[*Session]procedure.Connection{}
-	}
-	e.sessions.all[s] = procedure.Connection{
+	return e.sessions.Add(procedure.Connection{
 		ID: s.ID, Protocol: s.Protocol, Owner: caller, Caller: caller.Name, Agent: s.Agent, Server: server, Client: s.Address, Since: time.Now(),
-	}
-	return func() {
-		e.sessions.mu.Lock()
-		defer e.sessions.mu.Unlock()
-		delete(e.sessions.all, s)
-	}
+	})
 }
