@@ -29,7 +29,9 @@ func (e commands) command(ctx context.Context, g shard.Graph, p *prepared, param
 	case *cypher.ChangeRules:
 		return e.changeRules(ctx, g, c, params, res)
 	case *cypher.CreateGraph:
-		return e.createGraph(ctx, c, res)
+		return e.createGraph(ctx, c, params, res)
+	case *cypher.AlterGraph:
+		return e.alterGraph(ctx, c, params, res)
 	case *cypher.DropGraph:
 		err := e.dropGraph(ctx, c.Name, res)
 		if c.IfExists && isKind(err, graph.KindNotFound) {
@@ -161,8 +163,12 @@ func oldIndex(list []graph.Index, c *cypher.DropIndex, params map[string]graph.V
 	return i, graph.SchemaError(graph.KindInvalid, "DatabaseError.Schema."+code, "NotFound", "there is no %s %q", what, name)
 }
 
-func (e commands) createGraph(ctx context.Context, c *cypher.CreateGraph, res *Result) error {
-	err := e.store.CreateGraph(ctx, c.Name)
+func (e commands) createGraph(ctx context.Context, c *cypher.CreateGraph, params map[string]graph.Value, res *Result) error {
+	set, err := option.Created(c, params)
+	if err != nil {
+		return err
+	}
+	err = e.store.CreateGraph(ctx, c.Name)
 	if isKind(err, graph.KindExists) {
 		if c.IfNotExists {
 			return nil
@@ -179,6 +185,22 @@ func (e commands) createGraph(ctx context.Context, c *cypher.CreateGraph, res *R
 	}
 	if err == nil {
 		res.changed().system++
+		if err = set(ctx, e.store); err != nil {
+			err = graph.StandError(err, "graphs created: 1")
+		}
+	}
+	return err
+}
+
+func (e commands) alterGraph(ctx context.Context, c *cypher.AlterGraph, params map[string]graph.Value, res *Result) error {
+	set, err := option.Altered(c, e.graphName(c.Name), params)
+	if err != nil {
+		return err
+	}
+	if err = set(ctx, e.store); err == nil {
+		res.changed().system++
+	} else if c.IfExists && graph.AsError(err).Detail == "NotFound" {
+		return nil
 	}
 	return err
 }

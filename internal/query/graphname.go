@@ -63,7 +63,7 @@ func (p *prepared) checkSystem() error {
 		if p.exec.Query.Administers() {
 			return nil
 		}
-	case *cypher.CreateGraph, *cypher.DropGraph, *cypher.ChangeRules:
+	case *cypher.CreateGraph, *cypher.AlterGraph, *cypher.DropGraph, *cypher.ChangeRules:
 		return nil
 	}
 	return graph.SyntaxError("SystemGraph", graph.Pos{}, "the graph system holds no data; it takes SHOW commands, procedures of dbms and db, and commands for graphs")

@@ -284,7 +284,7 @@ func (q *Running) mayEnd(ctx context.Context) bool {
 func (q *Running) allow(ctx context.Context, p *prepared) error {
 	if p.writes() {
 		switch p.command.(type) {
-		case *cypher.CreateGraph, *cypher.DropGraph:
+		case *cypher.CreateGraph, *cypher.AlterGraph, *cypher.DropGraph:
 			q.action = "graphs"
 		case *cypher.CreateIndex, *cypher.DropIndex:
 			q.action = "schema"
@@ -315,7 +315,7 @@ func (p *prepared) needs() rights {
 		return rights{role: access.Reader}
 	}
 	switch p.command.(type) {
-	case *cypher.CreateGraph, *cypher.DropGraph:
+	case *cypher.CreateGraph, *cypher.AlterGraph, *cypher.DropGraph:
 		return rights{role: access.Admin, every: true}
 	case *cypher.ChangeRules:
 		return rights{role: access.Admin}

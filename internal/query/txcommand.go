@@ -64,7 +64,18 @@ func (s *schemaChange) add(e *Engine, g shard.Graph, p *prepared, params map[str
 			return err
 		}
 		return s.addRules(p, add, remove, res)
+	case *cypher.AlterGraph:
+		if _, err := option.Altered(c, c.Name, params); err != nil {
+			return err
+		}
+		if !s.hasGraph(e, e.graphName(c.Name)) && !c.IfExists {
+			return graph.NoGraph(c.Name)
+		}
+		res.changed().system++
 	case *cypher.CreateGraph:
+		if _, err := option.Created(c, params); err != nil {
+			return err
+		}
 		there := s.hasGraph(e, c.Name)
 		switch {
 		case there && c.IfNotExists:

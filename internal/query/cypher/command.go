@@ -12,7 +12,7 @@ import (
 )
 
 // Command is a statement that changes the schema or the engine and has no plan: one of *CreateIndex, *DropIndex, *AlterTTL,
-// *CreateGraph, *DropGraph, *ChangeRules.
+// *CreateGraph, *AlterGraph, *DropGraph, *ChangeRules.
 type Command interface{ head() *Head }
 
 // Head is what all commands have in common.
@@ -66,6 +66,16 @@ type (
 		Name        string
 		OrReplace   bool
 		IfNotExists bool
+		Options     plan.Expr // of constants and parameters, or nil
+	}
+
+	// AlterGraph sets an option of a graph, or removes it.
+	AlterGraph struct {
+		Head
+		Name     string
+		IfExists bool
+		Option   string
+		Value    plan.Expr // a constant or a parameter; nil: the option is removed
 	}
 
 	// DropGraph drops a graph.
@@ -108,7 +118,7 @@ func (b *commands) command(stmt *ast.Statement) Command {
 		return nil
 	}
 	switch c.(type) {
-	case *CreateGraph, *DropGraph:
+	case *CreateGraph, *AlterGraph, *DropGraph:
 		if stmt.Graph != "" {
 			b.fail(graph.SyntaxError("UnexpectedSyntax", stmt.Pos, "USE cannot stand before a command that is not about one graph's schema"))
 		}
@@ -157,7 +167,7 @@ func (b *commands) commandOf(body ast.Body) Command {
 		i.Text.More = more
 		create := &CreateIndex{Index: i, NameParam: nameOf(c.NameParam), IfNotExists: c.IfNotExists}
 		if kind == graph.VectorIndex || kind == graph.FullTextIndex {
-			create.Options = b.settings(kind, c.Options)
+			create.Options = b.settings("a "+strings.ToLower(kind.String())+" index", c.Options)
 		} else {
 			b.indexOptions(kind, c.Options)
 		}
@@ -188,7 +198,17 @@ func (b *commands) commandOf(body ast.Body) Command {
 	case *ast.AlterName:
 		return b.alterTTL(c)
 	case *ast.CreateGraph:
-		return &CreateGraph{Name: c.Name, OrReplace: c.OrReplace, IfNotExists: c.IfNotExists}
+		g := &CreateGraph{Name: c.Name, OrReplace: c.OrReplace, IfNotExists: c.IfNotExists}
+		if c.Options != nil {
+			g.Options = b.settings("a graph", c.Options)
+		}
+		return g
+	case *ast.AlterGraph:
+		a := &AlterGraph{Name: c.Name, IfExists: c.IfExists, Option: c.Option}
+		if c.Value != nil {
+			a.Value = b.option(c.Value)
+		}
+		return a
 	case *ast.DropGraph:
 		return &DropGraph{Name: c.Name, IfExists: c.IfExists}
 	case *ast.Privilege:

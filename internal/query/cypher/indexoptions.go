@@ -90,8 +90,8 @@ func literalNumbers(e ast.Expr) ([]float64, bool) {
 	return out, true
 }
 
-// settings binds the OPTIONS of a vector or full-text index, which may hold parameters: toInteger($dimensions), for example.
-func (b *commands) settings(kind graph.IndexKind, e ast.Expr) plan.Expr {
+// settings binds the OPTIONS of something, which may hold parameters: toInteger($dimensions), for example.
+func (b *commands) settings(of string, e ast.Expr) plan.Expr {
 	if e == nil {
 		return nil
 	}
@@ -108,7 +108,7 @@ func (b *commands) settings(kind graph.IndexKind, e ast.Expr) plan.Expr {
 				return true
 			}
 		}
-		b.unsupported(n, "OPTIONS of a "+strings.ToLower(kind.String())+" index but literals, parameters and functions of them are")
+		b.unsupported(n, "OPTIONS of "+of+" but literals, parameters and functions of them are")
 		return false
 	})
 	if b.err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/query/exec"
+	"github.com/hopgate/hopgate/internal/query/option"
 )
 
 // The graphs that have names of their own.
@@ -156,7 +157,7 @@ func (r *Registry) addGraphs() {
 		"currentStatus :: STRING, statusMessage :: STRING, default :: BOOLEAN, home :: BOOLEAN, +currentPrimariesCount :: INTEGER, "+
 		"+currentSecondariesCount :: INTEGER, +requestedPrimariesCount :: INTEGER?, +requestedSecondariesCount :: INTEGER?, "+
 		"+creationTime :: ZONED DATETIME?, +lastStartTime :: ZONED DATETIME?, +lastStopTime :: ZONED DATETIME?, +store :: STRING, "+
-		"+lastCommittedTxn :: INTEGER?, +replicationLag :: INTEGER, constituents :: LIST<STRING>)",
+		"+lastCommittedTxn :: INTEGER?, +replicationLag :: INTEGER, constituents :: LIST<STRING>, +options :: MAP)",
 		"List the graphs as Neo4j's clients know them.", r.showDatabases)
 }
 
@@ -171,16 +172,15 @@ func onlyDefault(c *exec.Call) bool {
 
 func (r *Registry) showDatabases(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
 	names := r.graphs(ctx)
-	clear := !slices.Contains(r.host.Store().Graphs(), neo4jGraph)
 	type database struct {
 		name    string
 		aliases []string
 	}
 	var list []database
 	for _, name := range names {
-		d := database{name: name}
-		if name == defaultGraph && clear {
-			d.name, d.aliases = neo4jGraph, []string{defaultGraph}
+		d := database{name: r.clientName(name)}
+		if d.name != name {
+			d.aliases = []string{name}
 		}
 		list = append(list, d)
 	}
@@ -210,10 +210,34 @@ func (r *Registry) showDatabases(ctx context.Context, c *exec.Call) ([][]graph.V
 			{},
 			text("hopgate"),
 			{},
-			graph.IntValue(0), texts(nil),
+			graph.IntValue(0), texts(nil), r.graphOptions(ctx, d.name),
 		})
 	}
 	return rows, nil
+}
+
+// clientName is the name of a graph for Neo4j's clients.
+func (r *Registry) clientName(name string) string {
+	if name == defaultGraph && !slices.Contains(r.host.Store().Graphs(), neo4jGraph) {
+		return neo4jGraph
+	}
+	return name
+}
+
+// graphOptions returns the options of a database: null if its leader does not answer.
+func (r *Registry) graphOptions(ctx context.Context, name string) graph.Value {
+	if name == neo4jGraph && r.clientName(defaultGraph) == neo4jGraph {
+		name = defaultGraph
+	}
+	g, err := r.host.Store().Graph(name)
+	if err != nil { // the system, or dropped since
+		return graph.MapValue(nil)
+	}
+	v, err := option.Options(ctx, g)
+	if err != nil {
+		return graph.Value{}
+	}
+	return v
 }
 
 // addUsers adds the lists of permissions. Tokens and certificates define these, outside the server; a caller sees only its own.

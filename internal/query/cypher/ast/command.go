@@ -86,12 +86,22 @@ type AlterName struct {
 	Options      Expr // *MapLit, *Parameter or nil
 }
 
-// CreateGraph is CREATE [OR REPLACE] GRAPH name [IF NOT EXISTS]; DATABASE is a synonym of GRAPH.
+// CreateGraph is CREATE [OR REPLACE] GRAPH name [IF NOT EXISTS] [OPTIONS map]; DATABASE is a synonym of GRAPH.
 type CreateGraph struct {
 	At
 	Name        string
 	OrReplace   bool
 	IfNotExists bool
+	Options     Expr // *MapLit, *Parameter or nil
+}
+
+// AlterGraph is ALTER GRAPH name [IF EXISTS] SET OPTION option value, or REMOVE OPTION option.
+type AlterGraph struct {
+	At
+	Name     string
+	IfExists bool
+	Option   string
+	Value    Expr // nil: REMOVE
 }
 
 // DropGraph is DROP GRAPH name [IF EXISTS].
@@ -185,6 +195,7 @@ func (*CreateConstraint) body() {}
 func (*DropConstraint) body()   {}
 func (*AlterName) body()        {}
 func (*CreateGraph) body()      {}
+func (*AlterGraph) body()       {}
 func (*DropGraph) body()        {}
 func (*Privilege) body()        {}
 func (*Show) body()             {}

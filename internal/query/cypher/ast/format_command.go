@@ -43,6 +43,9 @@ func (p *printer) command(b Body) {
 		p.putIf(c.OrReplace, "OR REPLACE ")
 		p.put("GRAPH ", QuoteVariable(c.Name))
 		p.putIf(c.IfNotExists, " IF NOT EXISTS")
+		p.options(c.Options)
+	case *AlterGraph:
+		p.alterGraph(c)
 	case *DropGraph:
 		p.put("DROP GRAPH ")
 		p.dropped(c.Name, nil, c.IfExists)
@@ -167,6 +170,17 @@ func (p *printer) alterName(c *AlterName) {
 	}
 	p.put(" SET")
 	p.options(c.Options)
+}
+
+func (p *printer) alterGraph(c *AlterGraph) {
+	p.put("ALTER GRAPH ", QuoteVariable(c.Name))
+	p.putIf(c.IfExists, " IF EXISTS")
+	if c.Value == nil {
+		p.put(" REMOVE OPTION ", Quote(c.Option))
+		return
+	}
+	p.put(" SET OPTION ", Quote(c.Option), " ")
+	p.expr(c.Value, precLowest)
 }
 
 func (p *printer) options(e Expr) {

@@ -258,6 +258,10 @@ func (w walker) part(n Node) {
 		w.all(n.Options)
 	case *AlterName:
 		w.all(n.Options)
+	case *CreateGraph:
+		w.all(n.Options)
+	case *AlterGraph:
+		w.all(n.Value)
 	case *Privilege:
 		each(w, n.Resources)
 		each(w, n.Names)

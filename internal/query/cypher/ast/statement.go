@@ -43,7 +43,8 @@ type Deprecated struct {
 }
 
 // Body is the content of a statement: *Query, or one of the commands *CreateIndex, *DropIndex, *CreateConstraint,
-// *DropConstraint, *AlterName, *CreateGraph, *DropGraph, *Privilege, *Show.
+// *DropConstraint, *AlterName, *CreateGraph, *AlterGraph, *DropGraph, *Privilege,
+// *Show.
 type Body interface {
 	Node
 	body()

@@ -52,7 +52,7 @@ func (p *parser) administration() bool {
 	case p.is("CREATE"), p.is("DROP"):
 		return either("USER", "ROLE", "IMMUTABLE", "ALIAS", "SERVER")
 	case p.is("ALTER"):
-		return either("USER", "CURRENT", "ALIAS", "SERVER", "DATABASE")
+		return either("USER", "CURRENT", "ALIAS", "SERVER")
 	case p.is("START"), p.is("STOP"):
 		return either("DATABASE")
 	case p.is("ENABLE"):
@@ -100,7 +100,25 @@ func (p *parser) graphWord() {
 func (p *parser) createGraph(at ast.At, replace bool) ast.Body {
 	p.graphWord()
 	c := &ast.CreateGraph{
-		At: at, OrReplace: replace, Name: p.dotted("a graph's name"), IfNotExists: p.take("IF", "NOT", "EXISTS"),
+		At: at, OrReplace: replace, Name: p.dotted("a graph's name"), IfNotExists: p.take("IF", "NOT", "EXISTS"), Options: p.options(),
+	}
+	p.waiting()
+	return c
+}
+
+// alterGraph reads SET OPTION or REMOVE OPTION after ALTER GRAPH.
+func (p *parser) alterGraph(at ast.At) ast.Body {
+	c := &ast.AlterGraph{At: at, Name: p.dotted("a graph's name"), IfExists: p.take("IF", "EXISTS")}
+	switch {
+	case p.take("SET", "OPTION"):
+		c.Option = p.name("an option")
+		c.Value = p.atom()
+	case p.take("REMOVE", "OPTION"):
+		c.Option = p.name("an option")
+	case p.is("SET", "ACCESS"), p.is("SET", "TOPOLOGY"), p.is("SET", "DEFAULT"):
+		p.failAdministration(at, "the state of a graph is not changed by statements, only its options are: SET OPTION or REMOVE OPTION")
+	default:
+		p.unexpected("SET OPTION or REMOVE OPTION")
 	}
 	p.waiting()
 	return c
@@ -151,8 +169,11 @@ func (p *parser) createName(at ast.At) ast.Body {
 
 func (p *parser) alter(at ast.At) ast.Body {
 	p.need("ALTER")
+	if p.oneOf("GRAPH", "DATABASE") != "" {
+		return p.alterGraph(at)
+	}
 	if !p.isNameKind(0) {
-		p.unexpected("LABEL or RELATIONSHIP TYPE and a name")
+		p.unexpected("LABEL or RELATIONSHIP TYPE and a name, or GRAPH")
 	}
 	c := p.nameKind(at)
 	switch {
