@@ -60,6 +60,7 @@ func New(host Host) *Registry {
 	r.addRequests()
 	r.addOperations()
 	r.addQuotas()
+	r.addChanges()
 	return r
 }
 
