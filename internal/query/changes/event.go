@@ -154,6 +154,9 @@ func (t *transaction) mode() string {
 func (t *transaction) metadata() graph.Value {
 	if t.said.IsNull() {
 		t.said = graph.MapValue(nil)
+		if t.origin.Metadata == "" {
+			return t.said
+		}
 		if v, err := readJSON([]byte(t.origin.Metadata)); err == nil && v.Kind() == graph.Map {
 			t.said = v
 		}

@@ -39,6 +39,9 @@ func (e *Event) AppendJSON(dst []byte) []byte {
 // AppendMetadata appends the column metadata as a JSON object.
 func (e *Event) AppendMetadata(dst []byte) []byte {
 	t := e.tx
+	if t.json == nil && e.Last {
+		return t.appendMetadata(dst)
+	}
 	if t.json == nil {
 		t.json = t.appendMetadata(nil)
 	}
@@ -47,9 +50,8 @@ func (e *Event) AppendMetadata(dst []byte) []byte {
 
 func (t *transaction) appendMetadata(dst []byte) []byte {
 	o := &t.origin
-	user := notation.AppendJSONString(nil, o.User)
-	dst = append(append(dst, `{"executingUser":`...), user...)
-	dst = append(append(dst, `,"authenticatedUser":`...), user...)
+	dst = notation.AppendJSONString(append(dst, `{"executingUser":`...), o.User)
+	dst = notation.AppendJSONString(append(dst, `,"authenticatedUser":`...), o.User)
 	dst = notation.AppendJSONString(append(dst, `,"connectionClient":`...), o.Client)
 	dst = notation.AppendJSONString(append(dst, `,"connectionServer":`...), o.Server)
 	dst = notation.AppendJSONString(append(dst, `,"connectionType":`...), o.Protocol)

@@ -63,6 +63,7 @@ type Stream struct {
 	picked  []pick             // those of its events that a selector takes
 	now     token.Token        // after the commit
 	events  []Event
+	slab    []transaction // memory for the next ones
 }
 
 // pick is an event of the commit at hand.
@@ -350,7 +351,12 @@ func (s *Stream) take(c *changelog.Commit) error {
 func txID(commit uint64, tx int) int64 { return int64(commit)<<8 | int64(tx) }
 
 func (s *Stream) transaction(c *changelog.Commit, tx int) *transaction {
-	t := &transaction{s: s, started: c.Time, commit: c.Time}
+	if len(s.slab) == 0 {
+		s.slab = make([]transaction, 64)
+	}
+	t := &s.slab[0]
+	s.slab = s.slab[1:]
+	*t = transaction{s: s, started: c.Time, commit: c.Time}
 	if tx < len(c.Origins) {
 		t.origin = c.Origins[tx]
 		if t.origin.Started != 0 {
