@@ -22,12 +22,14 @@ type Commit struct {
 	Origins []Origin
 	// Records has the parts of the record of each shard, one after the other.
 	Records [][]byte
+
+	block block // memory for Each
 }
 
 // Head reads the time and the origins of a record's first part.
 func Head(record []byte) (time int64, origins []Origin, err error) {
 	r := reader{b: record}
-	time, origins = r.head()
+	time, origins = r.head(nil)
 	return time, origins, r.err
 }
 
@@ -44,27 +46,36 @@ func (c *Commit) AppendTo(dst []byte) []byte {
 
 // ReadCommit reads the commit at the start of b, whose memory it shares, and returns the rest.
 func ReadCommit(b []byte) (*Commit, []byte, error) {
+	c := &Commit{}
+	rest, err := c.Read(b)
+	return c, rest, err
+}
+
+// Read is ReadCommit into memory of another commit, which it overwrites.
+func (c *Commit) Read(b []byte) (rest []byte, err error) {
 	r := reader{b: b}
-	c := &Commit{Number: r.uvarint()}
+	c.Number, c.Time, c.Records = r.uvarint(), 0, c.Records[:0]
 	n := r.uvarint()
 	if n > uint64(len(b)) {
-		return nil, nil, ErrRecord
+		return nil, ErrRecord
 	}
 	for i := uint64(0); i < n && r.err == nil; i++ {
 		c.Records = append(c.Records, r.bytes())
 	}
 	if r.err != nil {
-		return nil, nil, r.err
+		return nil, r.err
 	}
-	return c, r.b, c.Open()
+	return r.b, c.Open()
 }
 
 // Open sets the time and the origins to those of the records.
 func (c *Commit) Open() error {
+	known := c.Origins // those of the memory, which are often the same
+	c.Origins = known[:0]
 	for _, b := range c.Records {
 		r := reader{b: b}
 		part := len(b) > 0 && b[0]&partFlag != 0
-		time, origins := r.head()
+		time, origins := r.head(known)
 		if r.err != nil {
 			return r.err
 		}
@@ -73,7 +84,7 @@ func (c *Commit) Open() error {
 		}
 		c.Time = time
 		if len(origins) > 0 {
-			c.Origins = origins
+			c.Origins, known = origins, origins
 		}
 	}
 	return nil
@@ -84,7 +95,7 @@ func (c *Commit) Open() error {
 func (c *Commit) Each(f func(*Change) error) error {
 	for _, b := range c.Records {
 		r := reader{b: b}
-		if err := r.record(f); err != nil {
+		if err := r.record(&c.block, f); err != nil {
 			return err
 		}
 	}
@@ -140,8 +151,8 @@ func (r *reader) bytes() []byte {
 	return b
 }
 
-// head reads what precedes the blocks of a record.
-func (r *reader) head() (time int64, origins []Origin) {
+// head reads what precedes the blocks of a record. It uses the memory of known origins.
+func (r *reader) head(known []Origin) (time int64, origins []Origin) {
 	switch r.byte() {
 	case version:
 	case version | partFlag:
@@ -156,19 +167,36 @@ func (r *reader) head() (time int64, origins []Origin) {
 		r.fail()
 		return 0, nil
 	}
+	origins = known[:0]
 	for i := uint64(0); i < n && r.err == nil; i++ {
-		o := Origin{Started: r.varint()}
+		origins = slices.Grow(origins, 1)[:i+1]
+		o := &origins[i]
+		o.Started = r.varint()
 		for _, s := range [...]*string{&o.User, &o.Protocol, &o.Client, &o.Server, &o.Metadata} {
-			*s = string(r.bytes())
+			if b := r.bytes(); string(b) != *s {
+				*s = string(b)
+			}
 		}
-		origins = append(origins, o)
 	}
 	return time, origins
 }
 
-func (r *reader) record(f func(*Change) error) error {
-	r.head()
-	var d block
+// skipHead skips what head reads.
+func (r *reader) skipHead() {
+	if r.byte()&partFlag != 0 {
+		return
+	}
+	r.varint()
+	for n := r.uvarint(); n > 0 && r.err == nil; n-- {
+		r.varint()
+		for range 5 {
+			r.bytes()
+		}
+	}
+}
+
+func (r *reader) record(d *block, f func(*Change) error) error {
+	r.skipHead()
 	for r.err == nil && len(r.b) > 0 {
 		if err := d.read(r, f); err != nil {
 			return err
