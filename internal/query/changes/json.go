@@ -58,14 +58,28 @@ func (t *transaction) appendMetadata(dst []byte) []byte {
 	dst = append(append(dst, `,"captureMode":"`...), t.mode()...)
 	dst = append(dst, `","serverId":"`+serverID+`","databaseName":`...)
 	dst = notation.AppendJSONString(dst, t.s.database)
-	dst = appendTime(append(dst, `,"txStartTime":"`...), t.started)
-	dst = appendTime(append(dst, `","txCommitTime":"`...), t.commit)
+	dst = t.s.clock.append(append(dst, `,"txStartTime":"`...), t.started)
+	dst = t.s.clock.append(append(dst, `","txCommitTime":"`...), t.commit)
 	return append(notation.PlainJSON.Append(append(dst, `","txMetadata":`...), t.metadata()), '}')
 }
 
-// appendTime appends a time with nine digits of the second, as Neo4j's clients read it.
-func appendTime(dst []byte, ns int64) []byte {
-	return time.Unix(0, ns).UTC().AppendFormat(dst, "2006-01-02T15:04:05.000000000Z07:00")
+// clock writes times, of which many are in the same second.
+type clock struct {
+	second int64
+	text   []byte // of the second, with a point
+}
+
+// append appends a time with nine digits of the second, as Neo4j's clients read it.
+func (c *clock) append(dst []byte, ns int64) []byte {
+	t := time.Unix(0, ns).UTC()
+	if c.text == nil || t.Unix() != c.second {
+		c.second, c.text = t.Unix(), t.AppendFormat(c.text[:0], "2006-01-02T15:04:05.")
+	}
+	dst = append(append(dst, c.text...), "000000000Z"...)
+	for n, at := t.Nanosecond(), len(dst)-2; n > 0; n, at = n/10, at-1 {
+		dst[at] = byte('0' + n%10)
+	}
+	return dst
 }
 
 // AppendEvent appends the column event as a JSON object.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"time"
 
@@ -58,12 +59,15 @@ type Stream struct {
 	rest  []byte // of the chunk: commits that have not been read
 	copy  *copying
 
+	commit  changelog.Commit // the one at hand
 	merger  changelog.Merger
 	changes []changelog.Change // of the commit at hand
-	picked  []pick             // those of its events that a selector takes
+	order   []uint64           // of their events: transaction, rank and number of a change
+	picked  []pick             // the events that a selector takes
 	now     token.Token        // after the commit
 	events  []Event
 	slab    []transaction // memory for the next ones
+	clock   clock
 }
 
 // pick is an event of the commit at hand.
@@ -303,12 +307,12 @@ func (s *Stream) next() (*changelog.Commit, error) {
 	if len(s.rest) == 0 || s.bounded && s.after.Commit >= s.until {
 		return nil, nil
 	}
-	c, rest, err := changelog.ReadCommit(s.rest)
+	rest, err := s.commit.Read(s.rest)
 	if err != nil {
 		return nil, graph.CorruptError("read the commit log", err)
 	}
 	s.rest = rest
-	return c, nil
+	return &s.commit, nil
 }
 
 // take makes the events of a commit.
@@ -319,25 +323,28 @@ func (s *Stream) take(c *changelog.Commit) error {
 	s.after = token.Token{Commit: c.Number, Time: c.Time}
 	s.now = s.after
 	s.changes = slices.DeleteFunc(s.merger.Take(), func(ch changelog.Change) bool { return !s.shows(&ch) })
-	order := func(a, b *changelog.Change) int {
-		return cmp.Or(cmp.Compare(a.Tx, b.Tx), cmp.Compare(rank(a), rank(b)))
+	s.order = s.order[:0]
+	for i := range s.changes {
+		ch := &s.changes[i]
+		s.order = append(s.order, uint64(ch.Tx)<<40|uint64(rank(ch))<<32|uint64(i))
 	}
-	if !slices.IsSortedFunc(s.changes, func(a, b changelog.Change) int { return order(&a, &b) }) {
-		slices.SortStableFunc(s.changes, func(a, b changelog.Change) int { return order(&a, &b) })
+	if !slices.IsSorted(s.order) {
+		slices.Sort(s.order)
 	}
 	var tx *transaction
 	var id, seq int64
+	last := -1
 	s.picked = s.picked[:0]
-	for i := range s.changes {
+	for n, key := range s.order {
+		i := int(key & math.MaxUint32)
 		ch := &s.changes[i]
-		if tx == nil || ch.Tx != s.changes[i-1].Tx {
-			tx, id, seq = s.transaction(c, ch.Tx), txID(c.Number, ch.Tx), 0
+		if ch.Tx != last {
+			tx, id, seq, last = s.transaction(c, ch.Tx), txID(c.Number, ch.Tx), 0, ch.Tx
 		}
 		tx.full = tx.full || ch.Full
-		e := Event{Op: opOf(ch), Change: *ch, tx: tx}
-		if s.selectors.take(&e) {
-			p := pick{change: i, tx: tx, txID: id, seq: seq, event: uint64(i) + 1}
-			if i == len(s.changes)-1 {
+		if len(s.selectors.all) == 0 || s.selectors.take(&Event{Op: opOf(ch), Change: *ch, tx: tx}) {
+			p := pick{change: i, tx: tx, txID: id, seq: seq, event: uint64(n) + 1}
+			if n == len(s.order)-1 {
 				p.event = 0
 			}
 			s.picked = append(s.picked, p)
