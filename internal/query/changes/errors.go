@@ -55,7 +55,7 @@ func errToken(err error) error {
 }
 
 func errTooOld(commit, first uint64) error {
-	return tokenError(graph.KindNotFound, "ClientError.ChangeDataCapture.ScanFailure", TooOld,
+	return tokenError(graph.KindNotFound, "DatabaseError.ChangeDataCapture.ScanFailure", TooOld,
 		fmt.Sprintf("the log has dropped the changes after commit %d: it begins after commit %d", commit, first)+again)
 }
 
