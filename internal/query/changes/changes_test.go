@@ -250,6 +250,35 @@ func TestSlowReader(t *testing.T) {
 	require.Equal(t, changes.TooOld, detail(err))
 }
 
+// TestCatalogBehind shows that a stream catches up with the catalog, as in a gateway whose leader has a new name.
+func TestCatalogBehind(t *testing.T) {
+	g := newGraph(t)
+	s := g.open(changes.Request{From: changes.Earliest})
+	g.log.commit(nil, g.create(1, nil, "new", 1))
+	g.behind = true
+	es, err := s.Next(t.Context(), 0, 0)
+	require.NoError(t, err)
+	require.Equal(t, `{"new":1}`, string(es[0].AppendProperties(nil, true)))
+}
+
+// TestDamage shows that the events before a damaged commit are not lost, and that the stream does not pass it.
+func TestDamage(t *testing.T) {
+	g := newGraph(t)
+	g.log.commit(nil, g.create(1, nil))
+	g.log.commit(nil, g.create(2, nil))
+	g.log.commits[1][len(g.log.commits[1])-1] ^= 0xff
+	s := g.open(changes.Request{From: changes.Earliest})
+	es, err := s.Next(t.Context(), 0, 0)
+	require.NoError(t, err)
+	require.Equal(t, []string{"256/0 c v0:1 last"}, short(es))
+	at := s.Token()
+	for range 2 {
+		_, err = s.Next(t.Context(), 0, 0)
+		require.Equal(t, graph.KindCorrupt, graph.AsError(err).Kind)
+		require.Equal(t, at, s.Token())
+	}
+}
+
 // TestWaiting shows that a stream waits for events, says its position when none comes, and goes on after the end of a context.
 func TestWaiting(t *testing.T) {
 	g := newGraph(t)

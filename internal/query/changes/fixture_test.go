@@ -24,6 +24,15 @@ type logged struct {
 	*names
 	log *memoryLog
 	off bool
+	// behind makes the catalog lack its properties until the next transaction.
+	behind bool
+}
+
+func (g *logged) PropName(id graph.PropID) string {
+	if g.behind {
+		return ""
+	}
+	return g.Graph.PropName(id)
 }
 
 // names numbers names as they are asked for.
@@ -100,6 +109,7 @@ func (g *logged) Begin(ctx context.Context, mode shard.Mode) (shard.Tx, error) {
 	if err != nil {
 		return nil, err
 	}
+	g.behind = false
 	st, err := g.log.LogState(ctx)
 	return committed{tx, st}, err
 }

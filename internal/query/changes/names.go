@@ -3,6 +3,7 @@ package changes
 import (
 	"slices"
 
+	"github.com/hopgate/hopgate/internal/changelog"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/notation"
 )
@@ -17,7 +18,7 @@ type names struct {
 	version uint64                            // of the catalog that keys are of
 }
 
-// propName is a property: its name, and the name as JSON with a colon. A property without a name is not for users.
+// propName is a property: its name, and the name as JSON with a colon.
 type propName struct {
 	name string
 	json []byte
@@ -58,14 +59,43 @@ func (n *names) refresh() {
 	}
 }
 
-// prop returns how a property is written. It is "" for one of the store itself.
+// know reports whether the catalog has all names of some changes.
+func (n *names) know(cs []changelog.Change) bool {
+	for i := range cs {
+		if !n.knows(&cs[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (n *names) knows(c *changelog.Change) bool {
+	for _, set := range [...]graph.LabelSet{c.Before.Labels, c.After.Labels, c.Src.Labels, c.Dst.Labels} {
+		if set > graph.NoLabels && n.sets[set] == nil && len(n.g.Labels(set)) == 0 {
+			return false
+		}
+	}
+	if c.IsEdge && n.types[c.Edge.Type] == nil && n.g.TypeName(c.Edge.Type) == "" {
+		return false
+	}
+	for _, props := range [...][]graph.Property{c.Before.Props, c.After.Props, c.Keys, c.Src.Keys, c.Dst.Keys} {
+		for i := range props {
+			if n.prop(props[i].ID).json == nil {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// prop returns how a property is written. It is empty for one that the catalog does not have.
 func (n *names) prop(id graph.PropID) propName {
 	if int(id) < len(n.props) && n.props[id].json != nil {
 		return n.props[id]
 	}
 	p := propName{name: n.g.PropName(id)}
 	if p.name == "" {
-		return p
+		return propName{}
 	}
 	p.json = append(notation.AppendJSONString(nil, p.name), ':')
 	if int(id) >= len(n.props) {
@@ -146,7 +176,7 @@ func (n *names) keys(of func(*graph.Index) bool) (out []keyNames) {
 	return out
 }
 
-// has reports whether all of a key's properties are among some.
+// in reports whether all of a key's properties are among some.
 func (k *keyNames) in(props []graph.Property) bool {
 	for _, id := range k.props {
 		if value(props, id).IsNull() {

@@ -182,7 +182,7 @@ func (s *Stream) continueFrom(ctx context.Context, text string, st shard.LogStat
 		s.after = t
 		return nil
 	}
-	if err := s.take(c); err != nil {
+	if err := s.take(ctx, c); err != nil {
 		return err
 	}
 	s.picked = slices.DeleteFunc(s.picked, func(p pick) bool { return p.event != 0 && p.event <= t.Event })
@@ -236,12 +236,18 @@ func (s *Stream) Next(ctx context.Context, wait time.Duration, max int) ([]Event
 			s.emit(max - len(s.events))
 			continue
 		}
-		if c, err := s.next(); err != nil {
-			return nil, err
-		} else if c != nil {
-			if err := s.take(c); err != nil {
-				return nil, err
+		from := s.rest
+		c, err := s.next()
+		if err == nil && c != nil {
+			err = s.take(ctx, c)
+		}
+		if err != nil {
+			if s.rest = from; len(s.events) > 0 {
+				break // those before the fault come first
 			}
+			return nil, err
+		}
+		if c != nil {
 			continue
 		}
 		if len(s.events) > 0 || s.bounded && s.after.Commit >= s.until {
@@ -316,13 +322,17 @@ func (s *Stream) next() (*changelog.Commit, error) {
 }
 
 // take makes the events of a commit.
-func (s *Stream) take(c *changelog.Commit) error {
-	if err := c.Each(func(ch *changelog.Change) error { s.merger.Add(ch); return nil }); err != nil {
+func (s *Stream) take(ctx context.Context, c *changelog.Commit) error {
+	err := c.Each(func(ch *changelog.Change) error { s.merger.Add(ch); return nil })
+	s.changes = s.merger.Take()
+	if err != nil {
 		return graph.CorruptError("read the commit log", err)
+	}
+	if err := s.learn(ctx); err != nil {
+		return err
 	}
 	s.after = token.Token{Commit: c.Number, Time: c.Time}
 	s.now = s.after
-	s.changes = slices.DeleteFunc(s.merger.Take(), func(ch changelog.Change) bool { return !s.shows(&ch) })
 	s.order = s.order[:0]
 	for i := range s.changes {
 		ch := &s.changes[i]
@@ -392,18 +402,23 @@ func opOf(c *changelog.Change) Op {
 	return [...]Op{changelog.Skipped: Gap, changelog.Created: Create, changelog.Changed: Update, changelog.Deleted: Delete}[c.Op]
 }
 
-// shows drops the properties of a change that are not for users, and reports whether something is left of it.
-func (s *Stream) shows(c *changelog.Change) bool {
-	hidden := false
-	for _, ps := range [...]*[]graph.Property{&c.Before.Props, &c.After.Props, &c.Keys, &c.Src.Keys, &c.Dst.Keys} {
-		n := len(*ps)
-		*ps = slices.DeleteFunc(*ps, func(p graph.Property) bool { return s.names.prop(p.ID).name == "" })
-		hidden = hidden || len(*ps) < n
+// learn makes sure that the catalog has the names of the commit at hand: that of a gateway follows the leader's with the next transaction.
+func (s *Stream) learn(ctx context.Context) error {
+	if s.names.know(s.changes) {
+		return nil
 	}
-	if !hidden || c.Op != changelog.Changed || c.Before.Labels != c.After.Labels {
-		return true
+	tx, err := s.g.Begin(ctx, shard.Read)
+	if err != nil {
+		return err
 	}
-	return slices.ContainsFunc(c.After.Props, func(p graph.Property) bool { return changed(c, p.ID) })
+	defer tx.Rollback()
+	if v := tx.Features().Validator; v != nil {
+		err = v.Check(ctx)
+	}
+	if err == nil && !s.names.know(s.changes) {
+		err = graph.InternalError("read the commit log", errors.New("a change has a name that the catalog lacks"))
+	}
+	return err
 }
 
 // emit moves events of the commit at hand, at most n, to those that Next returns.
