@@ -60,7 +60,6 @@ internal/storage/check
 internal/replica
 internal/shard
 internal/shard/restricted
-internal/shard/local/localtest
 internal/shard/local/fail
 internal/shard/local/index
 internal/shard/local/groups
@@ -69,6 +68,7 @@ internal/shard/local/datadir
 internal/shard/local/read
 internal/shard/local/part
 internal/shard/local/write
+internal/shard/local/localtest
 internal/shard/local/text
 internal/shard/local/maintain
 internal/shard/local/commitlog

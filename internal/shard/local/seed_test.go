@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/replica"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/part"
@@ -34,7 +35,11 @@ func TestSeedReplicas(t *testing.T) {
 	}
 	_, err := seed(3, func(*Graph) {})
 	require.ErrorContains(t, err, "the graph has 3 shards")
-	opts, err := seed(2, func(g *Graph) { require.NoError(t, g.CreateIndex(context.Background(), textIndexes[0])) })
+	opts, err := seed(2, func(g *Graph) {
+		ix := graph.Index{Name: "x", Label: "A", Props: []string{"p"}, Kind: graph.FullTextIndex, Indexed: true}
+		ix.Text.Analyzer = graph.DefaultAnalyzer
+		require.NoError(t, g.CreateIndex(context.Background(), ix))
+	})
 	require.NoError(t, err)
 	r, err := part.OpenReplicas(opts, layout, 1, part.Network{Send: func(uint32, []*replica.Message) {}})
 	require.NoError(t, err)

@@ -221,9 +221,3 @@ func (c *textCheck) surplus(ctx context.Context) error {
 	}
 	return err
 }
-
-// Tamper changes an index beside the graph. Tests call it.
-func (t *Indexes) Tamper(id graph.IndexID, docs []search.Doc, gone []search.ID) error {
-	x := t.find(id)
-	return x.index.Apply(&search.Batch{Docs: docs, Delete: gone, Mark: x.kept.encode()})
-}

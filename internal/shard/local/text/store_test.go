@@ -1,4 +1,4 @@
-package local
+package text_test
 
 import (
 	"bufio"
@@ -24,14 +24,14 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/search"
 	"github.com/hopgate/hopgate/internal/shard"
-	"github.com/hopgate/hopgate/internal/shard/local/text"
+	"github.com/hopgate/hopgate/internal/shard/local"
 )
 
 // textWorld is a graph with full-text indexes over the labels A and B, and over edges of the type R.
 type textWorld struct {
 	t          *testing.T
-	s          *Store
-	g          *Graph
+	s          *local.Store
+	g          *local.Graph
 	sets       []graph.LabelSet
 	labels     []graph.LabelID
 	props      []graph.PropID
@@ -47,8 +47,8 @@ var textIndexes = []graph.Index{
 	{Name: "eventually", Label: "A", Props: []string{"p"}, Kind: graph.FullTextIndex, Indexed: true, Text: graph.TextOptions{Analyzer: graph.DefaultAnalyzer, Eventual: true}},
 }
 
-func openTextWorld(t *testing.T, opts Options) *textWorld {
-	s, err := Open(opts)
+func openTextWorld(t *testing.T, opts local.Options) *textWorld {
+	s, err := local.Open(opts)
 	require.NoError(t, err)
 	g, err := s.Local("default")
 	require.NoError(t, err)
@@ -292,8 +292,8 @@ func (w *textWorld) compare(tx shard.Tx, r *rand.Rand, queries int) {
 	}
 }
 
-func textOptionsFor(t *testing.T, disk bool) Options {
-	o := Options{Dir: "data", FS: vfs.NewMem(), Shards: 3, Tuning: Tuning{IndexBatch: 3, CompactIdle: time.Millisecond}}
+func textOptionsFor(t *testing.T, disk bool) local.Options {
+	o := local.Options{Dir: "data", FS: vfs.NewMem(), Shards: 3, Tuning: local.Tuning{IndexBatch: 3, CompactIdle: time.Millisecond}}
 	if disk {
 		o.Dir, o.FS = t.TempDir(), nil
 	}
@@ -456,76 +456,6 @@ func TestTextBuiltOnline(t *testing.T) {
 	require.NoError(t, w.s.Close())
 }
 
-// TestTextCheck finds what an index lacks or has too much, and repairs it.
-func TestTextCheck(t *testing.T) {
-	w := openTextWorld(t, textOptionsFor(t, true))
-	r := rand.New(rand.NewPCG(5, 6))
-	w.writeTexts(r, 40, nil)
-	w.check(r)
-	tx, err := w.g.Begin(t.Context(), shard.Read)
-	require.NoError(t, err)
-	var res shard.TextHits
-	require.NoError(t, tx.Features().Text.SearchText(t.Context(), &shard.TextSearch{Index: w.nodes, Query: "*"}, &res))
-	tx.Rollback()
-	require.Greater(t, len(res.Vertices), 3)
-	id := func(v graph.VertexID) search.ID { return binary.BigEndian.AppendUint64(nil, uint64(v)) }
-	ghost := search.Doc{ID: id(graph.MakeVertexID(0, 1<<30)), Fields: []search.Field{{Name: "p", Texts: []string{"ghost"}}}}
-	require.NoError(t, w.g.texts.Tamper(w.nodes, []search.Doc{ghost}, []search.ID{id(res.Vertices[0])}))
-	rep, err := w.s.Check(t.Context(), "default", shard.CheckOptions{})
-	require.NoError(t, err)
-	require.Len(t, rep.Findings, 1)
-	require.Equal(t, text.Fault, rep.Findings[0].Kind)
-	require.EqualValues(t, 2, rep.Findings[0].Count, rep.Findings[0].Examples)
-	rep, err = w.s.Check(t.Context(), "default", shard.CheckOptions{Repair: true})
-	require.NoError(t, err)
-	require.True(t, rep.Clean())
-	w.check(r)
-	require.NoError(t, w.s.Close())
-}
-
-// TestTextTrimmed deletes from the queue what the index has on disk, but nothing that an open snapshot needs.
-func TestTextTrimmed(t *testing.T) {
-	w := openTextWorld(t, textOptionsFor(t, true))
-	ctx := t.Context()
-	old, err := w.g.Begin(ctx, shard.Read)
-	require.NoError(t, err)
-	write := func(n int) {
-		tx, err := w.g.Begin(ctx, shard.Write)
-		require.NoError(t, err)
-		var ms []shard.Mutation
-		for i := range n {
-			ms = append(ms, shard.Mutation{Op: shard.CreateVertex, Labels: w.sets[0], Props: []graph.Property{{ID: w.props[0], Value: graph.StringValue("graph " + strconv.Itoa(i))}}})
-		}
-		require.NoError(t, tx.Apply(ctx, ms))
-		require.NoError(t, tx.Commit(ctx))
-	}
-	write(1024) // from how many on the queue is trimmed
-	var res shard.TextHits
-	require.NoError(t, old.Features().Text.SearchText(ctx, &shard.TextSearch{Index: w.nodes, Query: "graph"}, &res))
-	require.Empty(t, res.Vertices)
-	old.Rollback()
-	trimmed := func() (n uint64) {
-		c := w.g.acquire()
-		defer w.g.release(c)
-		for _, v := range c.Views {
-			at, err := v.TextTrim(w.nodes)
-			require.NoError(t, err)
-			n += at
-		}
-		return n
-	}
-	for trimmed() == 0 {
-		<-time.After(time.Millisecond)
-		write(1) // shows what has been trimmed
-	}
-	tx, err := w.g.Begin(ctx, shard.Read)
-	require.NoError(t, err)
-	require.NoError(t, tx.Features().Text.SearchText(ctx, &shard.TextSearch{Index: w.nodes, Query: "graph", Most: 7}, &res))
-	require.Len(t, res.Vertices, 7)
-	tx.Rollback()
-	require.NoError(t, w.s.Close())
-}
-
 // TestTextExpires finds nothing that has expired.
 func TestTextExpires(t *testing.T) {
 	var mu sync.Mutex
@@ -556,25 +486,6 @@ func TestTextExpires(t *testing.T) {
 	now = now.Add(2 * time.Hour)
 	mu.Unlock()
 	require.Equal(t, 0, find())
-	require.NoError(t, w.s.Close())
-}
-
-// TestTextBounds stops searches by their time and memory.
-func TestTextBounds(t *testing.T) {
-	w := openTextWorld(t, textOptionsFor(t, false))
-	w.writeTexts(rand.New(rand.NewPCG(7, 8)), 30, nil)
-	tx, err := w.g.Begin(t.Context(), shard.Read)
-	require.NoError(t, err)
-	var res shard.TextHits
-	full := graph.BudgetError("full")
-	err = tx.Features().Text.SearchText(t.Context(), &shard.TextSearch{Index: w.nodes, Query: "s*", Room: func(int) error { return full }}, &res)
-	require.ErrorIs(t, err, full)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	require.Error(t, tx.Features().Text.SearchText(ctx, &shard.TextSearch{Index: w.nodes, Query: "s*"}, &res))
-	err = tx.Features().Text.SearchText(t.Context(), &shard.TextSearch{Index: w.nodes, Query: "a ("}, &res)
-	require.ErrorContains(t, err, "at character 4")
-	tx.Rollback()
 	require.NoError(t, w.s.Close())
 }
 
