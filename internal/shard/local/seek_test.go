@@ -175,8 +175,10 @@ func (w *seekWorld) write(rng *rand.Rand) error {
 		err = tx.Commit(ctx)
 	}
 	if err != nil {
-		if k := graph.AsError(err).Kind; expected(err) || k == graph.KindExists || graph.AsError(err).Type == "ConstraintValidationFailed" {
-			return nil
+		e := graph.AsError(err)
+		gone := e.Detail == "DeletedEntityAccess" || e.Detail == "DeleteConnectedNode"
+		if gone || e.Kind == graph.KindConflict || e.Kind == graph.KindExists || e.Type == "ConstraintValidationFailed" {
+			return nil // what it changes was changed by others
 		}
 		return err
 	}

@@ -448,23 +448,3 @@ func TestTTL(t *testing.T) {
 		})
 	}
 }
-
-// TestDuplicateNames has a violation name both vertices.
-func TestDuplicateNames(t *testing.T) {
-	w := openTTLWorld(t, 1)
-	defer func() { require.NoError(t, w.store.Close()) }()
-	require.NoError(t, w.g.CreateIndex(context.Background(), graph.Index{Name: "c", Label: "A", Props: []string{"p"}, Unique: true, Indexed: true}))
-	make := func() (graph.VertexID, error) {
-		tx := w.begin(shard.Write)
-		defer tx.Rollback()
-		set, err := tx.LabelSet([]graph.LabelID{w.a})
-		require.NoError(t, err)
-		ms := []shard.Mutation{{Op: shard.CreateVertex, Labels: set, Props: []graph.Property{{ID: w.p, Value: graph.IntValue(1)}}}}
-		require.NoError(t, tx.Apply(context.Background(), ms))
-		return ms[0].Vertex, tx.Commit(context.Background())
-	}
-	first, err := make()
-	require.NoError(t, err)
-	second, err := make()
-	require.EqualError(t, err, fmt.Sprintf("vertex %d already exists with label `A` and property `p` = 1, so vertex %d cannot have the same (constraint c)", uint64(first), uint64(second)))
-}

@@ -35,8 +35,7 @@ type Bare struct {
 	writer       chan struct{}
 	intents, seq uint64
 	defs         *index.Defs
-	vertices     map[string]graph.VertexID
-	edges        map[string]graph.Edge
+	made         map[string]shard.Mutation // by name
 }
 
 // NewBare makes a graph, which is closed with the test.
@@ -45,7 +44,7 @@ func NewBare(t testing.TB, o storage.Options) *Bare {
 	o.EnsureDefaults()
 	g := &Bare{
 		On: read.NewReaders("bare", &o), Shared: storage.NewShared(&o), Stop: make(chan struct{}), t: t, writer: make(chan struct{}, 1),
-		vertices: map[string]graph.VertexID{}, edges: map[string]graph.Edge{},
+		made: map[string]shard.Mutation{},
 	}
 	var err error
 	for no := range o.Shards {
@@ -113,70 +112,64 @@ func (g *Bare) names(labels string) graph.LabelSet {
 //	labels a B
 //	delete a
 func (g *Bare) Do(lines string) error {
-	var ms []shard.Mutation
-	var names []string
-	for line := range strings.Lines(lines) {
-		w := strings.Fields(line)
-		m := shard.Mutation{Vertex: g.vertices[w[1]], Edge: g.edges[w[1]]}
-		props := w[2:]
-		_, isEdge := g.edges[w[1]]
-		switch w[0] {
-		case "vertex":
-			m.Op, m.Labels, props = shard.CreateVertex, g.names(w[2]), w[3:]
-		case "edge":
-			typ, err := g.NewType(w[4])
-			require.NoError(g.t, err)
-			m.Op, m.Edge, props = shard.CreateEdge, graph.Edge{Src: g.vertices[w[2]], Dst: g.vertices[w[3]], Type: typ}, w[5:]
-		case "labels":
-			m.Op, m.Labels, props = shard.SetLabels, g.names(w[2]), nil
-		case "set":
-			if m.Op = shard.SetVertex; isEdge {
-				m.Op = shard.SetEdge
+	ctx := context.Background()
+	return g.Write(ctx, func(_ *read.Tx, m *write.Mutator) error {
+		for line := range strings.Lines(lines) {
+			w := strings.Fields(line)
+			ms := []shard.Mutation{g.mutation(w)}
+			if err := m.Apply(ctx, ms); err != nil {
+				return err
 			}
-		case "delete":
-			if m.Op = shard.DeleteVertex; isEdge {
-				m.Op = shard.DeleteEdge
-			}
-		default:
-			g.t.Fatalf("unknown change %s", w[0])
-		}
-		for _, p := range props {
-			name, text, _ := strings.Cut(p, "=")
-			v := graph.StringValue(strings.ReplaceAll(text, "+", " "))
-			if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-				v = graph.IntValue(n)
-			} else if text == "" {
-				v = graph.Value{}
-			}
-			m.Props = append(m.Props, graph.Property{ID: g.prop(name), Value: v})
-		}
-		ms, names = append(ms, m), append(names, w[1])
-	}
-	return g.Write(context.Background(), func(_ *read.Tx, m *write.Mutator) error {
-		if err := m.Apply(context.Background(), ms); err != nil {
-			return err
-		}
-		for i, name := range names {
-			switch ms[i].Op {
-			case shard.CreateVertex:
-				g.vertices[name] = ms[i].Vertex
-			case shard.CreateEdge:
-				g.edges[name] = ms[i].Edge
+			if op := ms[0].Op; op == shard.CreateVertex || op == shard.CreateEdge {
+				g.made[w[1]] = ms[0]
 			}
 		}
 		return nil
 	})
 }
 
+// mutation reads a line of Do.
+func (g *Bare) mutation(w []string) shard.Mutation {
+	of := g.made[w[1]]
+	m := shard.Mutation{Vertex: of.Vertex, Edge: of.Edge}
+	isEdge, props := of.Op == shard.CreateEdge, w[2:]
+	switch w[0] {
+	case "vertex":
+		m.Op, m.Labels, props = shard.CreateVertex, g.names(w[2]), w[3:]
+	case "edge":
+		typ, err := g.NewType(w[4])
+		require.NoError(g.t, err)
+		m.Op, m.Edge, props = shard.CreateEdge, graph.Edge{Src: g.made[w[2]].Vertex, Dst: g.made[w[3]].Vertex, Type: typ}, w[5:]
+	case "labels":
+		m.Op, m.Labels, props = shard.SetLabels, g.names(w[2]), nil
+	case "set":
+		if m.Op = shard.SetVertex; isEdge {
+			m.Op = shard.SetEdge
+		}
+	case "delete":
+		if m.Op = shard.DeleteVertex; isEdge {
+			m.Op = shard.DeleteEdge
+		}
+	default:
+		g.t.Fatalf("unknown change %s", w[0])
+	}
+	for _, p := range props {
+		name, text, _ := strings.Cut(p, "=")
+		v := graph.StringValue(strings.ReplaceAll(text, "+", " "))
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			v = graph.IntValue(n)
+		} else if text == "" {
+			v = graph.Value{}
+		}
+		m.Props = append(m.Props, graph.Property{ID: g.prop(name), Value: v})
+	}
+	return m
+}
+
 // NameOf is the name of a vertex or an edge, or "".
 func (g *Bare) NameOf(o graph.IndexOwner) string {
-	for name, e := range g.edges {
-		if o.IsEdge && e.ID == o.Edge {
-			return name
-		}
-	}
-	for name, id := range g.vertices {
-		if !o.IsEdge && id == o.Vertex {
+	for name, m := range g.made {
+		if o.IsEdge && m.Op == shard.CreateEdge && m.Edge.ID == o.Edge || !o.IsEdge && m.Op == shard.CreateVertex && m.Vertex == o.Vertex {
 			return name
 		}
 	}

@@ -456,39 +456,6 @@ func TestTextBuiltOnline(t *testing.T) {
 	require.NoError(t, w.s.Close())
 }
 
-// TestTextExpires finds nothing that has expired.
-func TestTextExpires(t *testing.T) {
-	var mu sync.Mutex
-	now := time.Unix(1e9, 0)
-	opts := textOptionsFor(t, false)
-	opts.Clock = func() time.Time {
-		mu.Lock()
-		defer mu.Unlock()
-		return now
-	}
-	w := openTextWorld(t, opts)
-	ctx := t.Context()
-	require.NoError(t, w.g.SetTTL(ctx, graph.TTL{Label: "A", After: time.Hour}))
-	tx, err := w.g.Begin(ctx, shard.Write)
-	require.NoError(t, err)
-	require.NoError(t, tx.Apply(ctx, []shard.Mutation{{Op: shard.CreateVertex, Labels: w.sets[0], Props: []graph.Property{{ID: w.props[0], Value: graph.StringValue("graph")}}}}))
-	require.NoError(t, tx.Commit(ctx))
-	find := func() int {
-		tx, err := w.g.Begin(ctx, shard.Read)
-		require.NoError(t, err)
-		defer tx.Rollback()
-		var res shard.TextHits
-		require.NoError(t, tx.Features().Text.SearchText(ctx, &shard.TextSearch{Index: w.nodes, Query: "graph"}, &res))
-		return len(res.Vertices)
-	}
-	require.Equal(t, 1, find())
-	mu.Lock()
-	now = now.Add(2 * time.Hour)
-	mu.Unlock()
-	require.Equal(t, 0, find())
-	require.NoError(t, w.s.Close())
-}
-
 const textChild = "HOPGATE_TEXT_CHILD"
 
 // TestTextKilled kills a process that writes, several times, and compares what its successor finds.

@@ -53,7 +53,8 @@ func (w *world) run(d *datadriven.TestData) (string, error) {
 	ctx := context.Background()
 	switch d.Cmd {
 	case "index":
-		ix := graph.Index{Name: "x", Kind: graph.FullTextIndex, Indexed: true, Text: graph.TextOptions{Analyzer: graph.DefaultAnalyzer, Eventual: d.HasArg("eventual")}}
+		ix := graph.Index{Name: "x", Kind: graph.FullTextIndex, Indexed: true}
+		ix.Text.Analyzer, ix.Text.Eventual = graph.DefaultAnalyzer, d.HasArg("eventual")
 		d.MaybeScanArgs(w.t, "label", &ix.Label)
 		d.MaybeScanArgs(w.t, "type", &ix.Type)
 		var props string

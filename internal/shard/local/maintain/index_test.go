@@ -1,4 +1,4 @@
-package local
+package maintain_test
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,16 +15,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/graph/temporal"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
+	"github.com/hopgate/hopgate/internal/shard/local/localtest"
 	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // indexWorld is a graph of vertices and edges with the properties p, of few values, and k, of which each has its own.
 type indexWorld struct {
-	store *Store
-	g     *Graph
+	store *local.Store
+	g     *local.Graph
 	label graph.LabelID
 	set   graph.LabelSet
 	typ   graph.TypeID
@@ -37,8 +37,8 @@ type indexWorld struct {
 	edges    []graph.Edge
 }
 
-func openIndexWorld(t *testing.T, opts Options) *indexWorld {
-	store, err := Open(opts)
+func openIndexWorld(t *testing.T, opts local.Options) *indexWorld {
+	store, err := local.Open(opts)
 	require.NoError(t, err)
 	g, err := store.Local("default")
 	require.NoError(t, err)
@@ -181,7 +181,7 @@ func (w *indexWorld) entries(t *testing.T, d *index.Def) (have, want []string) {
 	b, err := w.g.Begin(ctx, shard.Read)
 	require.NoError(t, err)
 	defer b.Rollback()
-	tx := b.(*Tx)
+	tx := b.(*local.Tx)
 	for _, v := range tx.Views() {
 		require.NoError(t, v.Walk(ctx, d.ID, nil, nil, false, func(rest []byte, o graph.IndexOwner) bool {
 			have = append(have, fmt.Sprintf("%x %v", rest, o))
@@ -236,7 +236,10 @@ func (w *indexWorld) entries(t *testing.T, d *index.Def) (have, want []string) {
 // check compares all indexes with what is there.
 func (w *indexWorld) check(t *testing.T) {
 	t.Helper()
-	for _, d := range w.g.defs.Load().ByID {
+	tx, err := w.g.Begin(context.Background(), shard.Read)
+	require.NoError(t, err)
+	defer tx.Rollback()
+	for _, d := range tx.(*local.Tx).Defs().ByID {
 		have, want := w.entries(t, d)
 		require.Equal(t, want, have, "index %s", d.Name)
 	}
@@ -251,10 +254,10 @@ func (w *indexWorld) wait(t *testing.T) {
 
 // TestIndexWhileWriting makes indexes while others write: each has exactly the entries that it should have.
 func TestIndexWhileWriting(t *testing.T) {
-	for seed := range eachSeed(t, seeds(8)) {
+	for seed := range localtest.EachSeed(t, localtest.Seeds(8)) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 3))
-			opts := tiny(rng, 1+int(seed)%3)
+			opts := localtest.Options(rng, 1+int(seed)%3)
 			opts.FS, opts.Tuning.IndexBatch = vfs.NewMem(), 1+rng.IntN(20)
 			w := openIndexWorld(t, opts)
 			w.fill(t, rng, 60)
@@ -271,74 +274,17 @@ func TestIndexWhileWriting(t *testing.T) {
 			stop()
 			w.wait(t)
 			w.check(t)
-			require.Zero(t, w.g.builds.Len())
 			require.NoError(t, w.store.Close())
 		})
 	}
 }
 
-// TestIndexOutrun makes indexes, a vertex at a time, while several vertices are made for each that is visited: the builds
-// end all the same.
-func TestIndexOutrun(t *testing.T) {
-	const most = 4000
-	rng := rand.New(rand.NewPCG(1, 5))
-	opts := tiny(rng, 2)
-	opts.FS, opts.Tuning.IndexBatch = vfs.NewMem(), 1
-	w := openIndexWorld(t, opts)
-	w.fill(t, rng, 20)
-	ctx := context.Background()
-	end := make(chan struct{})
-	var made atomic.Int64
-	var writers, indexes sync.WaitGroup
-	for range 2 {
-		writers.Go(func() {
-			rng := rand.New(rand.NewPCG(1, 6))
-			for made.Load() < most {
-				select {
-				case <-end:
-					return
-				default:
-				}
-				ms := make([]shard.Mutation, 5)
-				for i := range ms {
-					ms[i] = shard.Mutation{Op: shard.CreateVertex, Labels: w.set, Props: w.props(rng)}
-				}
-				tx, err := w.g.Begin(ctx, shard.Write)
-				if err == nil {
-					err = tx.Apply(ctx, ms)
-				}
-				if err == nil {
-					err = tx.Commit(ctx)
-				}
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				made.Add(int64(len(ms)))
-			}
-		})
-	}
-	for _, ix := range testIndexes {
-		indexes.Go(func() {
-			if err := w.g.CreateIndex(ctx, ix); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	indexes.Wait()
-	close(end)
-	writers.Wait()
-	require.Less(t, made.Load(), int64(most), "the builds end only when the writers do")
-	w.check(t)
-	require.NoError(t, w.store.Close())
-}
-
 // TestIndexCrash crashes and closes the store while indexes are being built: they are finished by the next life.
 func TestIndexCrash(t *testing.T) {
-	for seed := range eachSeed(t, seeds(9)) {
+	for seed := range localtest.EachSeed(t, localtest.Seeds(9)) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 4))
-			opts := tiny(rng, 1+int(seed)%3)
+			opts := localtest.Options(rng, 1+int(seed)%3)
 			fs := vfs.NewCrashableMem()
 			opts.FS, opts.Tuning.IndexBatch = fs, 1+rng.IntN(4)
 			w := openIndexWorld(t, opts)
@@ -378,9 +324,7 @@ func TestIndexCrash(t *testing.T) {
 			again.wait(t)
 			stop()
 			again.check(t)
-			checkClean(t, again.store, "default")
-			require.NoError(t, again.g.Settle(context.Background()))
-			checkDegrees(t, again.g)
+			localtest.CheckClean(t, again.store, "default")
 			want := len(testIndexes)
 			if seed%3 == 0 {
 				want--
@@ -391,128 +335,28 @@ func TestIndexCrash(t *testing.T) {
 	}
 }
 
-// The message of a constraint that cannot be made names who violates it and the values, and nothing is left of it.
-func TestIndexViolations(t *testing.T) {
+// An index that cannot be built stays, failed, until it is dropped, and does not hold up writers.
+func TestIndexFailed(t *testing.T) {
 	ctx := context.Background()
-	opts := tiny(rand.New(rand.NewPCG(1, 1)), 2)
-	opts.FS, opts.Tuning.PlaceBlock = vfs.NewMem(), 1
+	opts := localtest.Options(rand.New(rand.NewPCG(1, 1)), 2)
+	opts.FS = vfs.NewMem()
 	w := openIndexWorld(t, opts)
+	ms := []shard.Mutation{{Op: shard.CreateVertex, Labels: w.set, Props: []graph.Property{{ID: w.k, Value: graph.StringValue(strings.Repeat("x", 9000))}}}}
 	tx, err := w.g.Begin(ctx, shard.Write)
 	require.NoError(t, err)
-	ms := []shard.Mutation{
-		{Op: shard.CreateVertex, Labels: w.set, Props: []graph.Property{{ID: w.p, Value: graph.StringValue("same")}, {ID: w.k, Value: graph.IntValue(7)}}},
-		{Op: shard.CreateVertex, Labels: w.set, Props: []graph.Property{{ID: w.p, Value: graph.StringValue("same")}, {ID: w.k, Value: graph.FloatValue(7)}}},
-		{Op: shard.CreateVertex, Labels: w.set, Props: []graph.Property{{ID: w.k, Value: graph.StringValue(strings.Repeat("x", 9000))}}},
-	}
 	require.NoError(t, tx.Apply(ctx, ms))
-	es := make([]shard.Mutation, 2)
-	for i := range es {
-		es[i] = shard.Mutation{
-			Op: shard.CreateEdge, Edge: graph.Edge{Src: ms[0].Vertex, Dst: ms[1].Vertex, Type: w.typ},
-			Props: []graph.Property{{ID: w.p, Value: graph.BoolValue(true)}},
-		}
-	}
-	require.NoError(t, tx.Apply(ctx, es))
 	require.NoError(t, tx.Commit(ctx))
-	a, b, c := ms[0].Vertex, ms[1].Vertex, ms[2].Vertex
-	for _, x := range []struct {
-		ix   graph.Index
-		want string
-	}{
-		{
-			graph.Index{Name: "x", Label: "L", Props: []string{"p", "k"}, Unique: true, Indexed: true},
-			fmt.Sprintf(`the constraint x cannot be made: vertex %d and vertex %d both have the label L and p = "same", k = 7`, a, b),
-		},
-		{
-			graph.Index{Name: "x", Label: "L", Props: []string{"p"}, Required: true},
-			fmt.Sprintf(`the constraint x cannot be made: vertex %d with the label L has no property p`, c),
-		},
-		{
-			graph.Index{Name: "x", Type: "T", Props: []string{"p"}, Unique: true, Indexed: true},
-			fmt.Sprintf(`the constraint x cannot be made: edge %d and edge %d both have the type T and p = true`, es[0].Edge.ID, es[1].Edge.ID),
-		},
-	} {
-		err := w.g.CreateIndex(ctx, x.ix)
-		require.EqualError(t, err, x.want)
-		require.Empty(t, w.g.Indexes())
-		require.Empty(t, w.g.Dropped())
-	}
-	for _, x := range []struct {
-		v    graph.Value
-		want string
-	}{
-		{graph.DateValue(0), "1970-01-01"},
-		{graph.DurationValue(temporal.Duration{Days: 3}), "P3D"},
-		{graph.ListValue([]graph.Value{graph.IntValue(1), graph.StringValue("a\""), graph.ListValue(nil)}), `[1, "a\"", []]`},
-		{graph.StringValue(strings.Repeat("x", 99) + "ä"), `"` + strings.Repeat("x", 99) + `…"`},
-	} {
-		require.Equal(t, x.want, index.FormatValue(x.v))
-	}
-	// An index that cannot be built stays, failed, until it is dropped, and does not hold up writers.
 	require.ErrorContains(t, w.g.CreateIndex(ctx, graph.Index{Name: "f", Label: "L", Props: []string{"k"}, Indexed: true}), "too large")
 	require.Contains(t, w.g.Indexes()[0].Failure, "too large")
 	require.False(t, w.g.Indexes()[0].Online)
 	tx, err = w.g.Begin(ctx, shard.Write)
 	require.NoError(t, err)
-	require.NoError(t, tx.Apply(ctx, []shard.Mutation{{Op: shard.CreateVertex, Labels: w.set, Props: ms[2].Props}}))
+	require.NoError(t, tx.Apply(ctx, []shard.Mutation{{Op: shard.CreateVertex, Labels: w.set, Props: ms[0].Props}}))
 	require.NoError(t, tx.Commit(ctx))
 	require.NoError(t, w.store.Close())
 	w = openIndexWorld(t, opts)
 	require.Contains(t, w.g.Indexes()[0].Failure, "too large")
 	require.NoError(t, w.g.DropIndex(ctx, "f"))
 	require.Empty(t, w.g.Indexes())
-	require.NoError(t, w.store.Close())
-}
-
-// A statement that ends before its index is online leaves an index to be built and takes a constraint back.
-func TestIndexAbandoned(t *testing.T) {
-	rng := rand.New(rand.NewPCG(2, 2))
-	opts := tiny(rng, 1)
-	opts.FS, opts.Tuning.IndexBatch, opts.Tuning.CompactRecords = vfs.NewMem(), 1, -1
-	w := openIndexWorld(t, opts)
-	w.fill(t, rng, 300)
-	for _, ix := range testIndexes {
-		ctx, cancel := context.WithCancel(context.Background())
-		done := make(chan error)
-		go func() { done <- w.g.CreateIndex(ctx, ix) }()
-		there := func(o graph.Index) bool { return o.Name == ix.Name }
-		for !slices.ContainsFunc(w.g.Indexes(), there) {
-			time.Sleep(10 * time.Microsecond)
-		}
-		cancel()
-		err := <-done
-		var e *graph.Error
-		require.ErrorAs(t, err, &e)
-		require.Equal(t, graph.KindDeadline, e.Kind)
-		if ix.Unique {
-			require.Eventually(t, func() bool { return !slices.ContainsFunc(w.g.Indexes(), there) }, time.Minute, time.Millisecond)
-			continue
-		}
-		w.wait(t)
-		require.True(t, slices.ContainsFunc(w.g.Indexes(), there))
-	}
-	w.check(t)
-	require.NoError(t, w.store.Close())
-}
-
-// An index that is dropped while it is being built is gone, and its waiters get an error.
-func TestIndexDroppedEarly(t *testing.T) {
-	ctx := context.Background()
-	rng := rand.New(rand.NewPCG(2, 3))
-	opts := tiny(rng, 2)
-	opts.FS, opts.Tuning.IndexBatch, opts.Tuning.CompactRecords = vfs.NewMem(), 1, -1
-	w := openIndexWorld(t, opts)
-	w.fill(t, rng, 300)
-	done := make(chan error)
-	go func() { done <- w.g.CreateIndex(ctx, testIndexes[0]) }()
-	for len(w.g.Indexes()) == 0 {
-		time.Sleep(10 * time.Microsecond)
-	}
-	id := w.g.Indexes()[0].ID
-	require.NoError(t, w.g.DropIndex(ctx, "plain"))
-	require.ErrorIs(t, <-done, index.ErrDropped)
-	have, _ := w.entries(t, &index.Def{Index: graph.Index{ID: id, Label: "L"}})
-	require.Empty(t, have)
-	require.Empty(t, w.g.Dropped())
 	require.NoError(t, w.store.Close())
 }
