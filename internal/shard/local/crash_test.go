@@ -152,13 +152,7 @@ func (l *ledger) check(t *testing.T, acked map[int]bool) {
 	tx, err := l.g.Begin(ctx, shard.Read)
 	require.NoError(t, err)
 	defer tx.Rollback()
-	var ids []graph.VertexID
-	for from, done := graph.VertexID(0), false; !done; {
-		buf := make([]graph.VertexID, 0, 100)
-		buf, from, done, err = tx.Scan(ctx, l.label, from, buf)
-		require.NoError(t, err)
-		ids = append(ids, buf...)
-	}
+	ids := localtest.Vertices(t, tx, l.label)
 	cols := shard.Columns(3, len(ids))
 	require.NoError(t, tx.Properties(ctx, ids, []graph.PropID{l.id, l.text, l.last}, cols))
 	var out, in shard.Neighbours

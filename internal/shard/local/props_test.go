@@ -11,6 +11,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/localtest"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/check"
 	"github.com/hopgate/hopgate/internal/storage/keys"
@@ -25,34 +26,30 @@ func propCounts(t *testing.T, g *Graph) map[graph.PropOf]uint64 {
 	require.NoError(t, err)
 	defer tx.Rollback()
 	want := map[graph.PropOf]uint64{}
-	for from, done := graph.VertexID(0), false; !done; {
-		var ids []graph.VertexID
-		ids, from, done, err = tx.Scan(ctx, 0, from, make([]graph.VertexID, 0, 100))
-		require.NoError(t, err)
-		recs := make([]shard.Record, len(ids))
-		require.NoError(t, tx.Records(ctx, ids, recs))
-		for _, r := range recs {
-			for _, p := range r.Props {
-				want[graph.PropOf{Prop: g.PropName(p.ID)}]++
-				for _, l := range g.Labels(r.Labels) {
-					want[graph.PropOf{Label: g.LabelName(l), Prop: g.PropName(p.ID)}]++
-				}
+	ids := localtest.Vertices(t, tx, 0)
+	recs := make([]shard.Record, len(ids))
+	require.NoError(t, tx.Records(ctx, ids, recs))
+	for _, r := range recs {
+		for _, p := range r.Props {
+			want[graph.PropOf{Prop: g.PropName(p.ID)}]++
+			for _, l := range g.Labels(r.Labels) {
+				want[graph.PropOf{Label: g.LabelName(l), Prop: g.PropName(p.ID)}]++
 			}
 		}
-		var res shard.Neighbours
-		require.NoError(t, tx.Expand(ctx, &shard.Expand{Sources: ids, Edges: true}, &res))
-		var edges []graph.Edge
-		for i, id := range ids {
-			for k := res.Offsets[i]; k < res.Offsets[i+1]; k++ {
-				edges = append(edges, graph.Edge{ID: res.Edges[k], Type: res.Types[k], Src: id, Dst: res.Targets[k]})
-			}
+	}
+	var res shard.Neighbours
+	require.NoError(t, tx.Expand(ctx, &shard.Expand{Sources: ids, Edges: true}, &res))
+	var edges []graph.Edge
+	for i, id := range ids {
+		for k := res.Offsets[i]; k < res.Offsets[i+1]; k++ {
+			edges = append(edges, graph.Edge{ID: res.Edges[k], Type: res.Types[k], Src: id, Dst: res.Targets[k]})
 		}
-		recs = make([]shard.Record, len(edges))
-		require.NoError(t, tx.EdgeRecords(ctx, edges, recs))
-		for i, r := range recs {
-			for _, p := range r.Props {
-				want[graph.PropOf{Type: g.TypeName(edges[i].Type), Prop: g.PropName(p.ID)}]++
-			}
+	}
+	recs = make([]shard.Record, len(edges))
+	require.NoError(t, tx.EdgeRecords(ctx, edges, recs))
+	for i, r := range recs {
+		for _, p := range r.Props {
+			want[graph.PropOf{Type: g.TypeName(edges[i].Type), Prop: g.PropName(p.ID)}]++
 		}
 	}
 	got := tx.Statistics().Props

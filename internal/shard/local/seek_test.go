@@ -19,6 +19,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
+	"github.com/hopgate/hopgate/internal/shard/local/localtest"
 	"github.com/hopgate/hopgate/internal/shard/shardtest"
 )
 
@@ -216,13 +217,7 @@ func (w *seekWorld) image(tx shard.Tx) *seekImage {
 	o, err := og.Begin(ctx, shard.Write)
 	require.NoError(t, err)
 	im := &seekImage{vertices: map[graph.VertexID]graph.VertexID{}, edges: map[graph.EdgeID]graph.EdgeID{}, values: map[uint64][]graph.Property{}}
-	var ids []graph.VertexID
-	for from, done := graph.VertexID(0), false; !done; {
-		var some []graph.VertexID
-		some, from, done, err = tx.Scan(ctx, 0, from, make([]graph.VertexID, 0, 50))
-		require.NoError(t, err)
-		ids = append(ids, some...)
-	}
+	ids := localtest.Vertices(t, tx, 0)
 	recs := make([]shard.Record, len(ids))
 	require.NoError(t, tx.Records(ctx, ids, recs))
 	var ms []shard.Mutation

@@ -20,6 +20,7 @@ import (
 	"github.com/hopgate/hopgate/internal/oracle"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/localtest"
 	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
@@ -33,14 +34,7 @@ type lease struct {
 // mortalsOf returns the vertices of label A with the value of p and how many edges go out, each as one transaction sees them.
 func (w *ttlWorld) mortalsOf(tx shard.Tx) map[graph.VertexID][2]int64 {
 	ctx := context.Background()
-	var ids []graph.VertexID
-	for from, done := graph.VertexID(0), false; !done; {
-		var err error
-		buf := make([]graph.VertexID, 0, 8)
-		buf, from, done, err = tx.Scan(ctx, w.a, from, buf)
-		require.NoError(w.t, err)
-		ids = append(ids, buf...)
-	}
+	ids := localtest.Vertices(w.t, tx, w.a)
 	out := map[graph.VertexID][2]int64{}
 	if len(ids) == 0 {
 		return out

@@ -17,6 +17,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph/temporal"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
+	"github.com/hopgate/hopgate/internal/shard/local/localtest"
 )
 
 // testClock is a clock that stands still until a test advances it.
@@ -177,14 +178,7 @@ func (w *ttlWorld) touch(m *mortal, names []string) {
 // seen returns the vertices and edges that a transaction sees.
 func (w *ttlWorld) seen(tx shard.Tx) (vs []graph.VertexID, es []graph.EdgeID) {
 	ctx := context.Background()
-	for from, done := graph.VertexID(0), false; !done; {
-		var err error
-		buf := make([]graph.VertexID, 0, 16)
-		buf, from, done, err = tx.Scan(ctx, 0, from, buf)
-		require.NoError(w.t, err)
-		vs = append(vs, buf...)
-	}
-	if len(vs) > 0 {
+	if vs = localtest.Vertices(w.t, tx, 0); len(vs) > 0 {
 		var res shard.Neighbours
 		require.NoError(w.t, tx.Expand(ctx, &shard.Expand{Sources: vs, Edges: true}, &res))
 		es = append(es, res.Edges...)

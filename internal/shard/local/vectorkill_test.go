@@ -18,6 +18,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/vector"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/localtest"
 )
 
 const (
@@ -99,12 +100,7 @@ func openVectorWorld(t *testing.T, dir string) *vectorWorld {
 	tx, err = w.g.Begin(ctx, shard.Read)
 	require.NoError(t, err)
 	defer tx.Rollback()
-	for from, done := graph.VertexID(0), false; !done; {
-		var ids []graph.VertexID
-		ids, from, done, err = tx.Scan(ctx, label, from, make([]graph.VertexID, 0, killedVectors))
-		require.NoError(t, err)
-		w.ids = append(w.ids, ids...)
-	}
+	w.ids = append(w.ids, localtest.Vertices(t, tx, label)...)
 	require.Len(t, w.ids, killedVectors)
 	numbers := make([]graph.Value, killedVectors)
 	require.NoError(t, tx.Properties(ctx, w.ids, []graph.PropID{number}, [][]graph.Value{numbers}))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage"
 )
@@ -91,4 +92,16 @@ func CheckClean(t testing.TB, s shard.Maintainer, name string) *shard.CheckRepor
 		t.FailNow()
 	}
 	return rep
+}
+
+// Vertices returns the vertices that a transaction sees with a label, or all if it is 0, by several scans.
+func Vertices(t testing.TB, tx shard.Tx, label graph.LabelID) (all []graph.VertexID) {
+	for from, done := graph.VertexID(0), false; !done; {
+		var ids []graph.VertexID
+		var err error
+		ids, from, done, err = tx.Scan(context.Background(), label, from, make([]graph.VertexID, 0, 100))
+		require.NoError(t, err)
+		all = append(all, ids...)
+	}
+	return all
 }

@@ -202,30 +202,26 @@ func (w *indexWorld) entries(t *testing.T, d *index.Def) (have, want []string) {
 			want = append(want, fmt.Sprintf("%x %v", tuple, o))
 		}
 	}
-	var ids []graph.VertexID
-	for from, done := graph.VertexID(0), false; !done; {
-		ids, from, done, err = tx.Scan(ctx, 0, from, make([]graph.VertexID, 0, 100))
-		require.NoError(t, err)
-		if d.Type != "" {
-			var res shard.Neighbours
-			require.NoError(t, tx.Expand(ctx, &shard.Expand{Sources: ids, Types: []graph.TypeID{w.typ}, Edges: true, Props: d.PropIDs}, &res))
-			for i := range ids {
-				for k := res.Offsets[i]; k < res.Offsets[i+1]; k++ {
-					vals := make([]graph.Value, len(d.PropIDs))
-					for p := range vals {
-						vals[p] = res.Props[p][k]
-					}
-					add(vals, index.EdgeOwner(graph.Edge{ID: res.Edges[k], Src: ids[i], Dst: res.Targets[k]}))
+	ids := localtest.Vertices(t, tx, 0)
+	if d.Type != "" {
+		var res shard.Neighbours
+		require.NoError(t, tx.Expand(ctx, &shard.Expand{Sources: ids, Types: []graph.TypeID{w.typ}, Edges: true, Props: d.PropIDs}, &res))
+		for i := range ids {
+			for k := res.Offsets[i]; k < res.Offsets[i+1]; k++ {
+				vals := make([]graph.Value, len(d.PropIDs))
+				for p := range vals {
+					vals[p] = res.Props[p][k]
 				}
+				add(vals, index.EdgeOwner(graph.Edge{ID: res.Edges[k], Src: ids[i], Dst: res.Targets[k]}))
 			}
-			continue
 		}
-		recs := make([]shard.Record, len(ids))
-		require.NoError(t, tx.Records(ctx, ids, recs))
-		for i, r := range recs {
-			if slices.Contains(w.g.Labels(r.Labels), w.label) {
-				add(d.Values(r.Props), graph.IndexOwner{Vertex: ids[i]})
-			}
+		ids = nil
+	}
+	recs := make([]shard.Record, len(ids))
+	require.NoError(t, tx.Records(ctx, ids, recs))
+	for i, r := range recs {
+		if slices.Contains(w.g.Labels(r.Labels), w.label) {
+			add(d.Values(r.Props), graph.IndexOwner{Vertex: ids[i]})
 		}
 	}
 	slices.Sort(have)

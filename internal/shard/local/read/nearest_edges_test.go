@@ -12,6 +12,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/localtest"
 )
 
 // edgeWorld is a nearWorld of edges.
@@ -28,7 +29,7 @@ func newEdgeWorld(t *testing.T, by graph.Similarity, quantized bool, shards, ver
 		require.NoError(t, err)
 		w.other, err = tx.Type("OTHER")
 		require.NoError(t, err)
-		all := w.vertices(tx)
+		all := localtest.Vertices(w.t, tx, 0)
 		ms := make([]shard.Mutation, edges)
 		for i := range ms {
 			ms[i] = w.tie(all, w.rng)
@@ -39,16 +40,6 @@ func newEdgeWorld(t *testing.T, by graph.Similarity, quantized bool, shards, ver
 		require.NoError(t, tx.Apply(t.Context(), ms))
 	})
 	return w
-}
-
-func (w *edgeWorld) vertices(tx shard.Tx) []graph.VertexID {
-	var all []graph.VertexID
-	for from, done := graph.VertexID(0), false; !done; {
-		ids, next, last, err := tx.Scan(w.t.Context(), 0, from, make([]graph.VertexID, 0, 1000))
-		require.NoError(w.t, err)
-		all, from, done = append(all, ids...), next, last
-	}
-	return all
 }
 
 // tie makes an edge. A third of them leave the first vertex.
@@ -76,7 +67,7 @@ func (w *edgeWorld) edges(tx shard.Tx, v graph.VertexID, t graph.TypeID, dir gra
 
 // change changes a few edges in every way: vectors, values that are none, deletions, also with a vertex, and new ones.
 func (w *edgeWorld) change(tx shard.Tx, rng *rand.Rand) {
-	ctx, all := w.t.Context(), w.vertices(tx)
+	ctx, all := w.t.Context(), localtest.Vertices(w.t, tx, 0)
 	some := func() graph.Edge {
 		for {
 			if edges := w.edges(tx, all[rng.IntN(len(all))%(1+rng.IntN(len(all)))], w.typ, graph.Out); len(edges) > 0 {
@@ -129,7 +120,7 @@ func TestNearestEdgesFew(t *testing.T) {
 	w := newEdgeWorld(t, graph.Cosine, true, 2, 200, 0)
 	w.write(func(tx shard.Tx) {
 		var ms []shard.Mutation
-		for _, v := range w.vertices(tx) {
+		for _, v := range localtest.Vertices(w.t, tx, 0) {
 			n := 10
 			if v.Shard() == 1 {
 				n = 1
@@ -153,7 +144,7 @@ func TestNearestEdgesMany(t *testing.T) {
 	w.build()
 	for _, from := range []int{200, 1} {
 		w.write(func(tx shard.Tx) {
-			all := w.vertices(tx)[:from]
+			all := localtest.Vertices(w.t, tx, 0)[:from]
 			ms := make([]shard.Mutation, 1500)
 			for i := range ms {
 				ms[i] = w.tie(all, w.rng)
@@ -176,7 +167,7 @@ func TestNearestEdgesConcurrent(t *testing.T) {
 	w := newEdgeWorld(t, graph.Cosine, true, 2, 100, 1500)
 	w.build()
 	tx := w.read()
-	all := w.vertices(tx)
+	all := localtest.Vertices(w.t, tx, 0)
 	doomed := w.edges(tx, all[0], w.typ, graph.Out)
 	tx.Rollback()
 	var writers, readers sync.WaitGroup

@@ -108,14 +108,7 @@ func (w *nearWorld) create(tx shard.Tx, n int) {
 // change changes a few vertices in every way: vectors, labels, values that are no vectors, deletions, new ones.
 func (w *nearWorld) change(tx shard.Tx, rng *rand.Rand) {
 	ctx := w.t.Context()
-	var all []graph.VertexID
-	for from, done := graph.VertexID(0), false; !done; {
-		var ids []graph.VertexID
-		var err error
-		ids, from, done, err = tx.Scan(ctx, 0, from, make([]graph.VertexID, 0, 1000))
-		require.NoError(w.t, err)
-		all = append(all, ids...)
-	}
+	all := localtest.Vertices(w.t, tx, 0)
 	set := func(v graph.Value) shard.Mutation {
 		return shard.Mutation{Op: shard.SetVertex, Vertex: all[rng.IntN(len(all))], Props: []graph.Property{{ID: w.prop, Value: v}}}
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/hopgate/hopgate/internal/search"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/shard/local/localtest"
 )
 
 // textWorld is a graph with full-text indexes over the labels A and B, and over edges of the type R.
@@ -113,7 +114,7 @@ func randomText(r *rand.Rand) graph.Value {
 
 // mutations makes some random changes of what a transaction sees.
 func (w *textWorld) mutations(tx shard.Tx, r *rand.Rand) (ms []shard.Mutation) {
-	all := w.vertices(tx)
+	all := localtest.Vertices(w.t, tx, 0)
 	prop := func() []graph.Property {
 		return []graph.Property{{ID: w.props[r.IntN(2)], Value: randomText(r)}}
 	}
@@ -153,17 +154,6 @@ func (w *textWorld) mutations(tx shard.Tx, r *rand.Rand) (ms []shard.Mutation) {
 		}
 	}
 	return ms
-}
-
-func (w *textWorld) vertices(tx shard.Tx) (all []graph.VertexID) {
-	for from, done := graph.VertexID(0), false; !done; {
-		ids := make([]graph.VertexID, 0, 512)
-		var err error
-		ids, from, done, err = tx.Scan(context.Background(), 0, from, ids)
-		require.NoError(w.t, err)
-		all = append(all, ids...)
-	}
-	return all
 }
 
 func (w *textWorld) edgesOf(tx shard.Tx, ids []graph.VertexID, dir graph.Direction) (edges []graph.Edge) {
@@ -220,7 +210,7 @@ func (w *textWorld) scan(tx shard.Tx, edges bool) *search.Index {
 			b.Docs = append(b.Docs, d)
 		}
 	}
-	ids := w.vertices(tx)
+	ids := localtest.Vertices(w.t, tx, 0)
 	if edges {
 		all := w.edgesOf(tx, ids, graph.Out)
 		recs := make([]shard.Record, len(all))
