@@ -139,7 +139,7 @@ func run(w io.Writer, o options) (err error) {
 func round(d time.Duration) time.Duration { return d.Round(time.Microsecond) }
 
 // load generates the network and loads it into both sides.
-func load(o *options, fronts ...*process) error {
+func load(o *options, fronts ...*proc.Server) error {
 	done := filepath.Join(o.data, "loaded-"+strconv.Itoa(o.persons))
 	if _, err := os.Stat(done); err == nil {
 		return nil
@@ -156,7 +156,7 @@ func load(o *options, fronts ...*process) error {
 		return err
 	}
 	for _, p := range fronts {
-		if err := graphctl("--address", p.grpc, "load", files); err != nil {
+		if err := graphctl("--address", p.GRPC, "load", files); err != nil {
 			return err
 		}
 	}
@@ -242,18 +242,18 @@ func measure(o *options, q *asked, one, many *side) (r measured, err error) {
 
 // side is one of the compared configurations.
 type side struct {
-	front  *process
-	others []*process
+	front  *proc.Server
+	others []*proc.Server
 	conn   *grpc.ClientConn
 	client pb.GraphServiceClient
 }
 
 // start starts the process that answers the requests.
 func (s *side) start(o *options, args ...string) (err error) {
-	if s.front, err = start(o, args...); err != nil {
+	if s.front, err = proc.Start(o.bin, args[0], append(args[1:], "--memory", o.memory)...); err != nil {
 		return err
 	}
-	if s.conn, err = grpc.NewClient(s.front.grpc, grpc.WithTransportCredentials(insecure.NewCredentials())); err != nil {
+	if s.conn, err = grpc.NewClient(s.front.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials())); err != nil {
 		return err
 	}
 	s.client = pb.NewGraphServiceClient(s.conn)
@@ -262,15 +262,15 @@ func (s *side) start(o *options, args ...string) (err error) {
 
 // startCluster starts the processes of a cluster and a gateway.
 func (s *side) startCluster(o *options) error {
-	addresses, err := freeAddresses(o.processes)
+	addresses, err := proc.FreeAddresses(o.processes)
 	if err != nil {
 		return err
 	}
 	cluster := []string{"--join", strings.Join(addresses, ","), "--replicas", strconv.Itoa(o.replicas)}
 	for no := o.processes - 1; no >= 0; no-- { // the leader waits for the others
-		p, err := start(o, append([]string{
-			"shard", "--grpc", addresses[no], "--shards", strconv.Itoa(o.shards),
-			"--data-dir", filepath.Join(o.data, "shard"+strconv.Itoa(no)),
+		p, err := proc.Start(o.bin, "shard", append([]string{
+			"--grpc", addresses[no], "--shards", strconv.Itoa(o.shards), "--data-dir", filepath.Join(o.data, "shard"+strconv.Itoa(no)),
+			"--memory", o.memory,
 		}, cluster...)...)
 		if err != nil {
 			return err
@@ -285,20 +285,20 @@ func (s *side) stop() (err error) {
 		err = s.conn.Close()
 	}
 	if s.front != nil {
-		err = errors.Join(err, s.front.stop())
+		err = errors.Join(err, s.front.Stop())
 	}
 	for _, v := range slices.Backward(s.others) {
-		err = errors.Join(err, v.stop())
+		err = errors.Join(err, v.Stop())
 	}
 	return err
 }
 
 func (s *side) processorTime() (front, others time.Duration, err error) {
-	if front, err = proc.ProcessorTime(s.front.cmd.Process.Pid); err != nil {
+	if front, err = s.front.ProcessorTime(); err != nil {
 		return 0, 0, err
 	}
 	for _, p := range s.others {
-		d, err := proc.ProcessorTime(p.cmd.Process.Pid)
+		d, err := p.ProcessorTime()
 		if err != nil {
 			return 0, 0, err
 		}

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"text/tabwriter"
 	"time"
+
+	"github.com/hopgate/hopgate/bench/proc"
 )
 
 func main() {
@@ -72,19 +74,19 @@ func run(w io.Writer, o options) (err error) {
 	if err := generate(dir, o.rows); err != nil {
 		return err
 	}
-	s, err := startServer(filepath.Join(bin, "hopgate"), dir, o.memory)
+	s, err := proc.Start(bin, "serve", "--data-dir", filepath.Join(dir, "data"), "--memory", o.memory)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.stop()) }()
-	if err := s.load(filepath.Join(bin, "graphctl"), dir); err != nil {
+	defer func() { err = errors.Join(err, s.Stop()) }()
+	if err := s.Graphctl(dir, "load", "mapping.yaml"); err != nil {
 		return err
 	}
 	// The load leaves memory behind that fetches do not use: a new process shows what the fetches need.
-	if err := s.restart(); err != nil {
+	if err := s.Restart(); err != nil {
 		return err
 	}
-	idle, err := s.memory()
+	idle, err := s.Memory("VmRSS")
 	if err != nil {
 		return err
 	}
@@ -92,7 +94,7 @@ func run(w io.Writer, o options) (err error) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "fetch\tfirst byte p50\tall p50\tp99\tserver CPU\tMB\tMB/s\tMiB above idle\t")
 	for _, m := range o.fetches() {
-		r, err := s.measure(m)
+		r, err := measure(s, m)
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}

@@ -18,8 +18,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/hopgate/hopgate/bench/proc"
 )
 
 func main() {
@@ -80,11 +81,12 @@ func measure(bin string, people, parts int, memory string) (err error) {
 	if err != nil {
 		return err
 	}
-	s, err := start(bin, dir, memory)
+	p, err := proc.Start(bin, "serve", "--data-dir", filepath.Join(dir, "data"), "--memory", memory)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.stop()) }()
+	defer func() { err = errors.Join(err, p.Stop()) }()
+	s := &server{p, bin, dir}
 	if err := s.load("insert", "insert.yaml", people+4*people); err != nil {
 		return err
 	}
@@ -106,35 +108,10 @@ func write(dir, name string, n int, part func(i int) string) error {
 	return errors.Join(w.Flush(), f.Close())
 }
 
-// server is a server process.
+// server is a server process, with the files of the loads.
 type server struct {
+	*proc.Server
 	bin, dir string
-	cmd      *exec.Cmd
-	addrs    struct{ GRPC, Admin string }
-}
-
-func start(bin, dir, memory string) (*server, error) {
-	ready := filepath.Join(dir, "ready")
-	s := &server{bin: bin, dir: dir}
-	s.cmd = exec.CommandContext(context.Background(), filepath.Join(bin, "hopgate"), "serve", "--data-dir", filepath.Join(dir, "data"), "--memory", memory,
-		"--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--ready-file", ready)
-	s.cmd.Stderr = os.Stderr
-	if err := s.cmd.Start(); err != nil {
-		return nil, err
-	}
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for range 3000 {
-		<-tick.C
-		if data, err := os.ReadFile(ready); err == nil {
-			return s, json.Unmarshal(data, &s.addrs)
-		}
-	}
-	return nil, errors.Join(errors.New("the server does not begin"), s.cmd.Process.Kill())
-}
-
-func (s *server) stop() error {
-	return errors.Join(s.cmd.Process.Signal(syscall.SIGTERM), s.cmd.Wait())
 }
 
 // load runs a load and prints a line for each part of that many rows that the server has made durable, and one for the whole.
@@ -145,7 +122,7 @@ func (s *server) load(name, mapping string, part int) error {
 	}
 	report := filepath.Join(s.dir, "report.json")
 	cmd := exec.CommandContext(context.Background(), filepath.Join(s.bin, "graphctl"), "load", filepath.Join(s.dir, mapping),
-		"--address", s.addrs.GRPC, "--report", report)
+		"--address", s.GRPC, "--report", report)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
@@ -211,7 +188,7 @@ func (t *state) print(client string, from *state) {
 }
 
 func (s *server) now() (t state, err error) {
-	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+s.addrs.Admin+"/metrics", nil)
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+s.Admin+"/metrics", nil)
 	if err != nil {
 		return t, err
 	}

@@ -1,4 +1,4 @@
-// Package proc measures the resources that a server process uses.
+// Package proc starts processes of hopgate and measures the resources that they use.
 package proc
 
 import (

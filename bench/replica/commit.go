@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/hopgate/hopgate/bench/proc"
 	"github.com/hopgate/hopgate/internal/faultnet"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
@@ -70,7 +71,7 @@ func took(f func()) time.Duration {
 
 // measure prints the row of a setup.
 func (s *setup) measure(w io.Writer, o *options, sync time.Duration) (err error) {
-	addresses, err := freeAddresses(s.processes)
+	addresses, err := proc.FreeAddresses(s.processes)
 	if err != nil {
 		return err
 	}

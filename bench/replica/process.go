@@ -16,21 +16,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/hopgate/hopgate/bench/proc"
 	"github.com/hopgate/hopgate/internal/faultnet"
 )
-
-// freeAddresses returns addresses that are free now.
-func freeAddresses(n int) (out []string, err error) {
-	for range n {
-		l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = l.Close() }()
-		out = append(out, l.Addr().String())
-	}
-	return out, nil
-}
 
 // roundTrip returns how long a byte takes there and back through a link that should take so long.
 func roundTrip(link time.Duration) (string, error) {
@@ -73,7 +61,7 @@ type process struct {
 }
 
 func newProcess(o *options, args ...string) (*process, error) {
-	a, err := freeAddresses(3)
+	a, err := proc.FreeAddresses(3)
 	if err != nil {
 		return nil, err
 	}

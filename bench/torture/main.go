@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/hopgate/hopgate/bench/proc"
 )
 
 // Limits for the server: its memory in percent of --memory, and the slowest well-behaved requests relative to those of a quiet server.
@@ -59,42 +61,42 @@ func run(w io.Writer, o *options) (err error) {
 	if err := generate(dir, o.people); err != nil {
 		return err
 	}
-	s, err := startServer(filepath.Join(bin, "hopgate"), dir, fmt.Sprintf("%dMiB", o.memory))
+	s, err := proc.Start(bin, "serve", "--data-dir", filepath.Join(dir, "data"), "--memory", fmt.Sprintf("%dMiB", o.memory))
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.stop()) }()
-	if err := s.load(filepath.Join(bin, "graphctl")); err != nil {
+	defer func() { err = errors.Join(err, s.Stop()) }()
+	if err := s.Graphctl(dir, "load", "mapping.yaml"); err != nil {
 		return err
 	}
-	if err := s.restart(); err != nil { // exclude the memory of the load
+	if err := s.Restart(); err != nil { // exclude the memory of the load
 		return err
 	}
-	good := newMix(s.http, o.people)
+	good := newMix(s.HTTP, o.people)
 	all := withLarge()
 	good.run(all, o.quiet/5) // warm the caches
 	quiet := good.run(all, o.quiet)
-	idle, err := s.status("VmRSS")
+	idle, err := s.Memory("VmRSS")
 	if err != nil {
 		return err
 	}
-	bad, err := newCrowd(s.http, o)
+	bad, err := newCrowd(s.HTTP, o)
 	if err != nil {
 		return err
 	}
 	var besideSlow []*times
 	if o.slow > 0 {
-		slow := startSlow(s.http, o.slow)
+		slow := startSlow(s.HTTP, o.slow)
 		besideSlow = good.run(all, o.torture)
 		slow.stop()
 	}
 	bad.start()
 	beside := good.run(kinds, o.torture)
 	bad.stop()
-	if err := s.alive(); err != nil {
+	if err := s.Alive(); err != nil {
 		return err
 	}
-	peak, err := s.status("VmHWM")
+	peak, err := s.Memory("VmHWM")
 	if err != nil {
 		return err
 	}

@@ -2,18 +2,13 @@ package main
 
 import (
 	"bufio"
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
-	"time"
 )
 
 // dense is the number of vertices of the dense graph, where each vertex has an edge to every other.
@@ -53,109 +48,4 @@ func writeFile(dir, name, header string, n int, line func(i int) string) error {
 		fmt.Fprintln(w, line(i))
 	}
 	return errors.Join(w.Flush(), f.Close())
-}
-
-// process is a running server.
-type process struct {
-	bin, dir, memory string
-	cmd              *exec.Cmd
-	http, grpc       string
-}
-
-func startServer(bin, dir, memory string) (*process, error) {
-	s := &process{bin: bin, dir: dir, memory: memory}
-	return s, s.start()
-}
-
-func (s *process) start() error {
-	ready := filepath.Join(s.dir, "ready")
-	if err := os.RemoveAll(ready); err != nil {
-		return err
-	}
-	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = log.Close() }()
-	s.cmd = exec.CommandContext(context.Background(), s.bin, "serve", "--data-dir", filepath.Join(s.dir, "data"), "--ready-file", ready, "--memory", s.memory,
-		"--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--admin", "127.0.0.1:0")
-	s.cmd.Stderr = log
-	if err := s.cmd.Start(); err != nil {
-		return err
-	}
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for range 1500 {
-		<-tick.C
-		data, err := os.ReadFile(ready)
-		if err != nil || len(data) == 0 {
-			continue
-		}
-		var at struct{ HTTP, GRPC string }
-		if err := json.Unmarshal(data, &at); err != nil {
-			return err
-		}
-		s.http, s.grpc = at.HTTP, at.GRPC
-		return nil
-	}
-	return errors.Join(errors.New("the server does not begin: "+s.said()), s.cmd.Process.Kill(), s.cmd.Wait())
-}
-
-// said returns the end of the server's log.
-func (s *process) said() string {
-	text, err := os.ReadFile(filepath.Join(s.dir, "log"))
-	if err != nil {
-		return err.Error()
-	}
-	return string(text[max(len(text)-4096, 0):])
-}
-
-func (s *process) stop() error {
-	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		return fmt.Errorf("%w: %s", err, s.said())
-	}
-	return s.cmd.Wait()
-}
-
-// alive fails if the server has exited or reported an internal error.
-func (s *process) alive() error {
-	if err := s.cmd.Process.Signal(syscall.Signal(0)); err != nil {
-		return fmt.Errorf("the server is no more: %w: %s", err, s.said())
-	}
-	text, err := os.ReadFile(filepath.Join(s.dir, "log"))
-	if err == nil && strings.Contains(string(text), "panic") {
-		err = errors.New("a panic: " + s.said())
-	}
-	return err
-}
-
-func (s *process) restart() error {
-	if err := s.stop(); err != nil {
-		return err
-	}
-	return s.start()
-}
-
-func (s *process) load(graphctl string) error {
-	cmd := exec.CommandContext(context.Background(), graphctl, "--address", s.grpc, "load", "mapping.yaml")
-	cmd.Dir = s.dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("load: %w: %s", err, out)
-	}
-	return nil
-}
-
-// status reads a size of the process in bytes: VmRSS is its memory, VmHWM the peak.
-func (s *process) status(field string) (uint64, error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(data)) {
-		if rest, ok := strings.CutPrefix(line, field+":"); ok {
-			kb, err := strconv.ParseUint(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
-			return kb << 10, err
-		}
-	}
-	return 0, fmt.Errorf("there is no %s of the process", field)
 }
