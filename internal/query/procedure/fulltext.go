@@ -54,7 +54,7 @@ func (r *Registry) addTextSearch(signature, description string) {
 
 // searchText runs a call of db.index.fulltext.queryNodes or queryRelationships.
 func searchText(ctx context.Context, name string, c *exec.Call) (*exec.Table, error) {
-	ix, err := textIndex(name, c)
+	ix, err := namedIndex(name, graph.FullTextIndex, c)
 	if err != nil {
 		return nil, err
 	}
@@ -144,21 +144,25 @@ func textOptions(name string, v graph.Value, req *shard.TextSearch) (skip int, e
 	return skip, nil
 }
 
-// textIndex finds the index that a call names.
-func textIndex(name string, c *exec.Call) (*graph.Index, error) {
+// namedIndex finds the full-text or vector index that a call names.
+func namedIndex(name string, kind graph.IndexKind, c *exec.Call) (*graph.Index, error) {
 	if c.Args[0].Kind() != graph.String {
 		return nil, badArgument(name, "indexName", "a string", c.Args[0])
+	}
+	word, words := "vector", "vector"
+	if kind == graph.FullTextIndex {
+		word, words = "fulltext", "full-text"
 	}
 	indexes := c.Graph.Indexes()
 	for i := range indexes {
 		ix := &indexes[i]
-		if ix.Name != c.Args[0].Str() || ix.Kind != graph.FullTextIndex {
+		if ix.Name != c.Args[0].Str() || ix.Kind != kind {
 			continue
 		}
-		if of := "db.index.fulltext.query" + map[bool]string{false: "Nodes", true: "Relationships"}[ix.Type != ""]; of != name {
-			return nil, fn.CallFailed("%s: the full-text index %s is one for %s", name, ix.Name, of)
+		if of := "db.index." + word + ".query" + map[bool]string{false: "Nodes", true: "Relationships"}[ix.Type != ""]; of != name {
+			return nil, fn.CallFailed("%s: the %s index %s is one for %s", name, words, ix.Name, of)
 		}
 		return ix, nil
 	}
-	return nil, fn.CallFailed("%s: There is no such fulltext schema index: %s", name, c.Args[0].Str()) // tools look for these words
+	return nil, fn.CallFailed("%s: There is no such %s schema index: %s", name, word, c.Args[0].Str()) // tools look for these words
 }

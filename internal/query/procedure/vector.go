@@ -55,7 +55,7 @@ func (r *Registry) addSearch(signature, description string) {
 
 // nearest returns the search that a call asks for; nil if nothing can be found.
 func nearest(name string, c *exec.Call) (*algo.Nearest, error) {
-	ix, err := vectorIndex(name, c)
+	ix, err := namedIndex(name, graph.VectorIndex, c)
 	if err != nil {
 		return nil, err
 	}
@@ -107,23 +107,4 @@ func VectorSearch(name string, args []graph.Value, indexes []graph.Index) string
 		return "hnsw"
 	}
 	return "exact"
-}
-
-// vectorIndex finds the index that a call names.
-func vectorIndex(name string, c *exec.Call) (*graph.Index, error) {
-	if c.Args[0].Kind() != graph.String {
-		return nil, badArgument(name, "indexName", "a string", c.Args[0])
-	}
-	indexes := c.Graph.Indexes()
-	for i := range indexes {
-		ix := &indexes[i]
-		if ix.Name != c.Args[0].Str() || ix.Kind != graph.VectorIndex {
-			continue
-		}
-		if of := "db.index.vector.query" + map[bool]string{false: "Nodes", true: "Relationships"}[ix.Type != ""]; of != name {
-			return nil, fn.CallFailed("%s: the vector index %s is one for %s", name, ix.Name, of)
-		}
-		return ix, nil
-	}
-	return nil, fn.CallFailed("%s: There is no such vector schema index: %s", name, c.Args[0].Str()) // tools look for these words
 }
