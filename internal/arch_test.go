@@ -145,6 +145,7 @@ internal/telemetry
 internal/console
 internal/server/wire
 internal/server/summary
+internal/server/feed
 internal/server/request
 internal/server/admin
 internal/server/arrowstream
@@ -157,6 +158,7 @@ internal/config
 internal/backup
 internal/cli
 internal/cli/client
+internal/cli/changes
 internal/cli/diagnose
 internal/cli/member
 internal/answer

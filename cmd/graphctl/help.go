@@ -10,8 +10,13 @@ import (
 
 // examples holds the command lines in each command's help, by the command's path below graphctl.
 var examples = map[string][]string{
-	"backup":           {"graphctl backup /var/backups/hopgate", "graphctl backup s3://bucket/hopgate --graph shop", "graphctl backup /var/backups/hopgate --verify"},
-	"bench":            {"graphctl bench hops --clients 8 --seconds 10"},
+	"backup": {"graphctl backup /var/backups/hopgate", "graphctl backup s3://bucket/hopgate --graph shop", "graphctl backup /var/backups/hopgate --verify"},
+	"bench":  {"graphctl bench hops --clients 8 --seconds 10"},
+	"changes": {
+		"graphctl changes --from snapshot --state people.token > people.ndjson",
+		"graphctl changes --selectors '[{\"select\": \"n\", \"labels\": [\"Person\"], \"operation\": \"u\"}]'",
+		"graphctl changes --from earliest --once --format debezium",
+	},
 	"check":            {"graphctl check --graph shop", "graphctl check --repair"},
 	"debuginfo":        {"graphctl debuginfo -O hopgate.tar.gz"},
 	"explain":          {"graphctl explain 'MATCH (p:Person {id: $id})-[:KNOWS]->(q) RETURN q' -p id=42 --quote"},

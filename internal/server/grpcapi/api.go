@@ -91,7 +91,7 @@ func newServer(host *request.Host, opt Options) *server {
 		grpc.WaitForHandlers(true), grpc.Creds(credentialsOf(host.TLS)),
 	)}
 	agents := mcpapi.New(e, host.MaxRequestBytes)
-	pb.RegisterGraphServiceServer(s, &graphService{e: e, agents: agents, idle: host.TxIdle, drained: host.Drained})
+	pb.RegisterGraphServiceServer(s, &graphService{e: e, agents: agents, feeds: host.Feeds, idle: host.TxIdle, drained: host.Drained})
 	load := &loadService{e: e, l: host.Loader, monitor: host.Monitor, audit: host.Audit}
 	pb.RegisterLoadServiceServer(s, load)
 	files := debugFiles{opt.Config, host.Registry, opt.EvidenceDir}

@@ -18,6 +18,7 @@ import (
 	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/trusted"
+	"github.com/hopgate/hopgate/internal/server/feed"
 	"github.com/hopgate/hopgate/internal/server/mcpapi"
 	"github.com/hopgate/hopgate/internal/server/summary"
 	"github.com/hopgate/hopgate/internal/server/wire"
@@ -35,6 +36,7 @@ type graphService struct {
 	pb.UnimplementedGraphServiceServer
 	e       *query.Engine
 	agents  *mcpapi.Handler
+	feeds   *feed.Feeds
 	idle    time.Duration   // of explicit transactions
 	drained context.Context // ends when the server drains
 }

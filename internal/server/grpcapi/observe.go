@@ -80,7 +80,9 @@ func (m *metrics) call(ctx context.Context, method string, start time.Time, err 
 		log.LogAttrs(ctx, slog.LevelDebug, "request", slog.String("method", method), slog.String("code", code), slog.Duration("elapsed", elapsed))
 	}
 	m.seconds.WithLabelValues(method).Observe(elapsed.Seconds())
-	if method != pb.AdminService_Top_FullMethodName && method != pb.AdminService_Trace_FullMethodName { // these only watch
+	switch method {
+	case pb.AdminService_Top_FullMethodName, pb.AdminService_Trace_FullMethodName, pb.GraphService_Changes_FullMethodName: // these only watch
+	default:
 		m.monitor.Ended(method, start, elapsed, *err != nil)
 	}
 }

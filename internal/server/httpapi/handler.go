@@ -50,6 +50,7 @@ func New(host *request.Host, opt Options) *Handler {
 	h.traversals()
 	h.handle("POST "+mcpapi.Path, h.agents)
 	h.handle("GET /v1/schema", h.schema)
+	h.handle(changesRoute, h.changes)
 	h.handle("GET /v1/demo/{file}", h.demo)
 	h.operations()
 	for path, s := range map[string]step{"": beginStep, "/{id}": runStep, "/{id}/commit": commitStep} {

@@ -70,7 +70,9 @@ func (h *Handler) observe(route string, f http.HandlerFunc, failed func(http.Res
 			h.metrics.requests.WithLabelValues(route, code).Inc()
 			elapsed := time.Since(start)
 			seconds.Observe(elapsed.Seconds())
-			h.monitor.Ended(route, start, elapsed, p != nil || s.status >= http.StatusBadRequest)
+			if route != changesRoute { // which only watches
+				h.monitor.Ended(route, start, elapsed, p != nil || s.status >= http.StatusBadRequest)
+			}
 			bytes.Add(float64(s.bytes))
 			if log := h.monitor.Log; log.Enabled(ctx, slog.LevelDebug) {
 				log.LogAttrs(ctx, slog.LevelDebug, "request", slog.String("route", route), slog.String("code", code),

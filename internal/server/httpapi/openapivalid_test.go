@@ -54,6 +54,9 @@ POST /db/default/query/v2/tx/@/commit {} 202
 POST /db/default/query/v2/tx {} 202
 DELETE /db/default/query/v2/tx/@  200
 POST /db/default/query/v2/tx/@ {"statement": "RETURN 2"} 404
+GET /v1/changes?wait=0s  400
+GET /v1/changes?wait=soon  400
+GET /v1/changes?graph=none&wait=0s  404
 GET /openapi.json  200
 GET /v1/queries  200
 DELETE /v1/queries/77  404

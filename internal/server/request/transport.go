@@ -13,6 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/loader"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/server/feed"
 	"github.com/hopgate/hopgate/internal/telemetry"
 )
 
@@ -58,6 +59,7 @@ type Host struct {
 	TLS             *tls.Config           // default nil, plain connections
 	Drained         context.Context       // ends when the server begins to drain; default: never
 	Log             *slog.Logger          // default slog.Default()
+	Feeds           *feed.Feeds           // the change streams of all transports
 
 	// Address returns the address of the listener with a name once all listen, "" if there is none. Default: none.
 	Address func(name string) string
@@ -90,6 +92,9 @@ func (h *Host) EnsureDefaults() {
 	}
 	if h.Monitor == nil {
 		h.Monitor = NewMonitor(h.Registry, h.Engine.Watch(), h.Log)
+	}
+	if h.Feeds == nil {
+		h.Feeds = feed.New(h.Engine, h.Registry, h.Drained)
 	}
 	if h.Address == nil {
 		h.Address = func(string) string { return "" }

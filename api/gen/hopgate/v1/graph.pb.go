@@ -22,6 +22,62 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// ChangeFormat is how a stream writes events.
+type ChangeFormat int32
+
+const (
+	ChangeFormat_CHANGE_FORMAT_UNSPECIFIED ChangeFormat = 0 // as VALUES
+	// The columns of db.cdc.query: the metadata and the event are maps.
+	ChangeFormat_CHANGE_FORMAT_VALUES ChangeFormat = 1
+	// An object of these columns, as GET /v1/changes has it.
+	ChangeFormat_CHANGE_FORMAT_JSON ChangeFormat = 2
+	// The envelope of Debezium's change events, without a schema.
+	ChangeFormat_CHANGE_FORMAT_DEBEZIUM ChangeFormat = 3
+)
+
+// Enum value maps for ChangeFormat.
+var (
+	ChangeFormat_name = map[int32]string{
+		0: "CHANGE_FORMAT_UNSPECIFIED",
+		1: "CHANGE_FORMAT_VALUES",
+		2: "CHANGE_FORMAT_JSON",
+		3: "CHANGE_FORMAT_DEBEZIUM",
+	}
+	ChangeFormat_value = map[string]int32{
+		"CHANGE_FORMAT_UNSPECIFIED": 0,
+		"CHANGE_FORMAT_VALUES":      1,
+		"CHANGE_FORMAT_JSON":        2,
+		"CHANGE_FORMAT_DEBEZIUM":    3,
+	}
+)
+
+func (x ChangeFormat) Enum() *ChangeFormat {
+	p := new(ChangeFormat)
+	*p = x
+	return p
+}
+
+func (x ChangeFormat) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ChangeFormat) Descriptor() protoreflect.EnumDescriptor {
+	return file_hopgate_v1_graph_proto_enumTypes[0].Descriptor()
+}
+
+func (ChangeFormat) Type() protoreflect.EnumType {
+	return &file_hopgate_v1_graph_proto_enumTypes[0]
+}
+
+func (x ChangeFormat) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ChangeFormat.Descriptor instead.
+func (ChangeFormat) EnumDescriptor() ([]byte, []int) {
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{0}
+}
+
 // AccessMode says whether a statement may write.
 type AccessMode int32
 
@@ -56,11 +112,11 @@ func (x AccessMode) String() string {
 }
 
 func (AccessMode) Descriptor() protoreflect.EnumDescriptor {
-	return file_hopgate_v1_graph_proto_enumTypes[0].Descriptor()
+	return file_hopgate_v1_graph_proto_enumTypes[1].Descriptor()
 }
 
 func (AccessMode) Type() protoreflect.EnumType {
-	return &file_hopgate_v1_graph_proto_enumTypes[0]
+	return &file_hopgate_v1_graph_proto_enumTypes[1]
 }
 
 func (x AccessMode) Number() protoreflect.EnumNumber {
@@ -69,7 +125,252 @@ func (x AccessMode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use AccessMode.Descriptor instead.
 func (AccessMode) EnumDescriptor() ([]byte, []int) {
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{1}
+}
+
+// ChangesRequest says which changes a stream has.
+type ChangesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The graph's name; "" is "default".
+	Graph string `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
+	// A token, or earliest, current or snapshot: the whole graph, and then its changes. "" is current.
+	From string `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
+	// The selectors of db.cdc.query, as a JSON list of objects; "": all events.
+	Selectors string       `protobuf:"bytes,3,opt,name=selectors,proto3" json:"selectors,omitempty"`
+	Format    ChangeFormat `protobuf:"varint,4,opt,name=format,proto3,enum=hopgate.v1.ChangeFormat" json:"format,omitempty"`
+	// How long to wait for further changes, and for the first ones, before the call ends; 0: it ends after the changes that there are; unset:
+	// it goes on until the client ends it.
+	Wait *durationpb.Duration `protobuf:"bytes,5,opt,name=wait,proto3" json:"wait,omitempty"`
+	// How often a stream without events sends where it stands, from 100 ms to 10 min; unset: 15 s.
+	Heartbeat     *durationpb.Duration `protobuf:"bytes,6,opt,name=heartbeat,proto3" json:"heartbeat,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangesRequest) Reset() {
+	*x = ChangesRequest{}
+	mi := &file_hopgate_v1_graph_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangesRequest) ProtoMessage() {}
+
+func (x *ChangesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_graph_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangesRequest.ProtoReflect.Descriptor instead.
+func (*ChangesRequest) Descriptor() ([]byte, []int) {
 	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *ChangesRequest) GetGraph() string {
+	if x != nil {
+		return x.Graph
+	}
+	return ""
+}
+
+func (x *ChangesRequest) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *ChangesRequest) GetSelectors() string {
+	if x != nil {
+		return x.Selectors
+	}
+	return ""
+}
+
+func (x *ChangesRequest) GetFormat() ChangeFormat {
+	if x != nil {
+		return x.Format
+	}
+	return ChangeFormat_CHANGE_FORMAT_UNSPECIFIED
+}
+
+func (x *ChangesRequest) GetWait() *durationpb.Duration {
+	if x != nil {
+		return x.Wait
+	}
+	return nil
+}
+
+func (x *ChangesRequest) GetHeartbeat() *durationpb.Duration {
+	if x != nil {
+		return x.Heartbeat
+	}
+	return nil
+}
+
+// ChangesResponse is a part of a stream.
+type ChangesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// None in the first response, and in heartbeats.
+	Events []*ChangeEvent `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
+	// Where the stream stands after these events: another one continues there.
+	Token         string `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangesResponse) Reset() {
+	*x = ChangesResponse{}
+	mi := &file_hopgate_v1_graph_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangesResponse) ProtoMessage() {}
+
+func (x *ChangesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_graph_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangesResponse.ProtoReflect.Descriptor instead.
+func (*ChangesResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ChangesResponse) GetEvents() []*ChangeEvent {
+	if x != nil {
+		return x.Events
+	}
+	return nil
+}
+
+func (x *ChangesResponse) GetToken() string {
+	if x != nil {
+		return x.Token
+	}
+	return ""
+}
+
+// ChangeEvent is what happened to a vertex or an edge in a transaction, or an element of a snapshot.
+type ChangeEvent struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The token after the event.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Ascends with the transactions; 0: an element of a snapshot.
+	TxId int64 `protobuf:"varint,2,opt,name=tx_id,json=txId,proto3" json:"tx_id,omitempty"`
+	// Counts the events of the transaction, those included that no selector takes.
+	Seq int64 `protobuf:"varint,3,opt,name=seq,proto3" json:"seq,omitempty"`
+	// The last event of the transaction, or of the snapshot, that the stream has.
+	Last bool `protobuf:"varint,4,opt,name=last,proto3" json:"last,omitempty"`
+	// In the format VALUES.
+	Metadata *Value `protobuf:"bytes,5,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	Event    *Value `protobuf:"bytes,6,opt,name=event,proto3" json:"event,omitempty"`
+	// In the other formats.
+	Json          []byte `protobuf:"bytes,7,opt,name=json,proto3" json:"json,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeEvent) Reset() {
+	*x = ChangeEvent{}
+	mi := &file_hopgate_v1_graph_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeEvent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeEvent) ProtoMessage() {}
+
+func (x *ChangeEvent) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_graph_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeEvent.ProtoReflect.Descriptor instead.
+func (*ChangeEvent) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ChangeEvent) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ChangeEvent) GetTxId() int64 {
+	if x != nil {
+		return x.TxId
+	}
+	return 0
+}
+
+func (x *ChangeEvent) GetSeq() int64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *ChangeEvent) GetLast() bool {
+	if x != nil {
+		return x.Last
+	}
+	return false
+}
+
+func (x *ChangeEvent) GetMetadata() *Value {
+	if x != nil {
+		return x.Metadata
+	}
+	return nil
+}
+
+func (x *ChangeEvent) GetEvent() *Value {
+	if x != nil {
+		return x.Event
+	}
+	return nil
+}
+
+func (x *ChangeEvent) GetJson() []byte {
+	if x != nil {
+		return x.Json
+	}
+	return nil
 }
 
 // AgentRequest is a message of the Model Context Protocol.
@@ -89,7 +390,7 @@ type AgentRequest struct {
 
 func (x *AgentRequest) Reset() {
 	*x = AgentRequest{}
-	mi := &file_hopgate_v1_graph_proto_msgTypes[0]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -101,7 +402,7 @@ func (x *AgentRequest) String() string {
 func (*AgentRequest) ProtoMessage() {}
 
 func (x *AgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_graph_proto_msgTypes[0]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -114,7 +415,7 @@ func (x *AgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentRequest.ProtoReflect.Descriptor instead.
 func (*AgentRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{0}
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *AgentRequest) GetMessage() []byte {
@@ -156,7 +457,7 @@ type AgentResponse struct {
 
 func (x *AgentResponse) Reset() {
 	*x = AgentResponse{}
-	mi := &file_hopgate_v1_graph_proto_msgTypes[1]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -168,7 +469,7 @@ func (x *AgentResponse) String() string {
 func (*AgentResponse) ProtoMessage() {}
 
 func (x *AgentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_graph_proto_msgTypes[1]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -181,7 +482,7 @@ func (x *AgentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentResponse.ProtoReflect.Descriptor instead.
 func (*AgentResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{1}
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *AgentResponse) GetMessage() []byte {
@@ -217,7 +518,7 @@ type QueryRequest struct {
 
 func (x *QueryRequest) Reset() {
 	*x = QueryRequest{}
-	mi := &file_hopgate_v1_graph_proto_msgTypes[2]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -229,7 +530,7 @@ func (x *QueryRequest) String() string {
 func (*QueryRequest) ProtoMessage() {}
 
 func (x *QueryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_graph_proto_msgTypes[2]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -242,7 +543,7 @@ func (x *QueryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryRequest.ProtoReflect.Descriptor instead.
 func (*QueryRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{2}
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *QueryRequest) GetStatement() string {
@@ -330,7 +631,7 @@ type QueryResponse struct {
 
 func (x *QueryResponse) Reset() {
 	*x = QueryResponse{}
-	mi := &file_hopgate_v1_graph_proto_msgTypes[3]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -342,7 +643,7 @@ func (x *QueryResponse) String() string {
 func (*QueryResponse) ProtoMessage() {}
 
 func (x *QueryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_graph_proto_msgTypes[3]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -355,7 +656,7 @@ func (x *QueryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryResponse.ProtoReflect.Descriptor instead.
 func (*QueryResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{3}
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *QueryResponse) GetPart() isQueryResponse_Part {
@@ -424,7 +725,7 @@ type QueryHeader struct {
 
 func (x *QueryHeader) Reset() {
 	*x = QueryHeader{}
-	mi := &file_hopgate_v1_graph_proto_msgTypes[4]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -436,7 +737,7 @@ func (x *QueryHeader) String() string {
 func (*QueryHeader) ProtoMessage() {}
 
 func (x *QueryHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_graph_proto_msgTypes[4]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -449,7 +750,7 @@ func (x *QueryHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryHeader.ProtoReflect.Descriptor instead.
 func (*QueryHeader) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{4}
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *QueryHeader) GetFields() []string {
@@ -481,7 +782,7 @@ type QuerySummary struct {
 
 func (x *QuerySummary) Reset() {
 	*x = QuerySummary{}
-	mi := &file_hopgate_v1_graph_proto_msgTypes[5]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -493,7 +794,7 @@ func (x *QuerySummary) String() string {
 func (*QuerySummary) ProtoMessage() {}
 
 func (x *QuerySummary) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_graph_proto_msgTypes[5]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -506,7 +807,7 @@ func (x *QuerySummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuerySummary.ProtoReflect.Descriptor instead.
 func (*QuerySummary) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{5}
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *QuerySummary) GetCounters() *Counters {
@@ -586,7 +887,7 @@ type Counters struct {
 
 func (x *Counters) Reset() {
 	*x = Counters{}
-	mi := &file_hopgate_v1_graph_proto_msgTypes[6]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -598,7 +899,7 @@ func (x *Counters) String() string {
 func (*Counters) ProtoMessage() {}
 
 func (x *Counters) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_graph_proto_msgTypes[6]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -611,7 +912,7 @@ func (x *Counters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counters.ProtoReflect.Descriptor instead.
 func (*Counters) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{6}
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Counters) GetContainsUpdates() bool {
@@ -737,7 +1038,7 @@ type PlanNode struct {
 
 func (x *PlanNode) Reset() {
 	*x = PlanNode{}
-	mi := &file_hopgate_v1_graph_proto_msgTypes[7]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -749,7 +1050,7 @@ func (x *PlanNode) String() string {
 func (*PlanNode) ProtoMessage() {}
 
 func (x *PlanNode) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_graph_proto_msgTypes[7]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -762,7 +1063,7 @@ func (x *PlanNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanNode.ProtoReflect.Descriptor instead.
 func (*PlanNode) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{7}
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PlanNode) GetOperator() string {
@@ -927,7 +1228,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_hopgate_v1_graph_proto_msgTypes[8]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -939,7 +1240,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_graph_proto_msgTypes[8]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -952,7 +1253,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{8}
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *FetchRequest) GetGraph() string {
@@ -1025,7 +1326,7 @@ type FetchResponse struct {
 
 func (x *FetchResponse) Reset() {
 	*x = FetchResponse{}
-	mi := &file_hopgate_v1_graph_proto_msgTypes[9]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1037,7 +1338,7 @@ func (x *FetchResponse) String() string {
 func (*FetchResponse) ProtoMessage() {}
 
 func (x *FetchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_graph_proto_msgTypes[9]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1050,7 +1351,7 @@ func (x *FetchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchResponse.ProtoReflect.Descriptor instead.
 func (*FetchResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{9}
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *FetchResponse) GetChunk() []byte {
@@ -1090,7 +1391,7 @@ type TransactRequest struct {
 
 func (x *TransactRequest) Reset() {
 	*x = TransactRequest{}
-	mi := &file_hopgate_v1_graph_proto_msgTypes[10]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1102,7 +1403,7 @@ func (x *TransactRequest) String() string {
 func (*TransactRequest) ProtoMessage() {}
 
 func (x *TransactRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_graph_proto_msgTypes[10]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1115,7 +1416,7 @@ func (x *TransactRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransactRequest.ProtoReflect.Descriptor instead.
 func (*TransactRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{10}
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TransactRequest) GetStep() isTransactRequest_Step {
@@ -1205,7 +1506,7 @@ type TransactBegin struct {
 
 func (x *TransactBegin) Reset() {
 	*x = TransactBegin{}
-	mi := &file_hopgate_v1_graph_proto_msgTypes[11]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1217,7 +1518,7 @@ func (x *TransactBegin) String() string {
 func (*TransactBegin) ProtoMessage() {}
 
 func (x *TransactBegin) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_graph_proto_msgTypes[11]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1230,7 +1531,7 @@ func (x *TransactBegin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransactBegin.ProtoReflect.Descriptor instead.
 func (*TransactBegin) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{11}
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *TransactBegin) GetGraph() string {
@@ -1276,7 +1577,7 @@ type TransactRun struct {
 
 func (x *TransactRun) Reset() {
 	*x = TransactRun{}
-	mi := &file_hopgate_v1_graph_proto_msgTypes[12]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1288,7 +1589,7 @@ func (x *TransactRun) String() string {
 func (*TransactRun) ProtoMessage() {}
 
 func (x *TransactRun) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_graph_proto_msgTypes[12]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1301,7 +1602,7 @@ func (x *TransactRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransactRun.ProtoReflect.Descriptor instead.
 func (*TransactRun) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{12}
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *TransactRun) GetStatement() string {
@@ -1341,7 +1642,7 @@ type TransactCommit struct {
 
 func (x *TransactCommit) Reset() {
 	*x = TransactCommit{}
-	mi := &file_hopgate_v1_graph_proto_msgTypes[13]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1353,7 +1654,7 @@ func (x *TransactCommit) String() string {
 func (*TransactCommit) ProtoMessage() {}
 
 func (x *TransactCommit) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_graph_proto_msgTypes[13]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1366,7 +1667,7 @@ func (x *TransactCommit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransactCommit.ProtoReflect.Descriptor instead.
 func (*TransactCommit) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{13}
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{16}
 }
 
 // TransactRollback ends the transaction and discards its writes.
@@ -1378,7 +1679,7 @@ type TransactRollback struct {
 
 func (x *TransactRollback) Reset() {
 	*x = TransactRollback{}
-	mi := &file_hopgate_v1_graph_proto_msgTypes[14]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1390,7 +1691,7 @@ func (x *TransactRollback) String() string {
 func (*TransactRollback) ProtoMessage() {}
 
 func (x *TransactRollback) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_graph_proto_msgTypes[14]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1403,7 +1704,7 @@ func (x *TransactRollback) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransactRollback.ProtoReflect.Descriptor instead.
 func (*TransactRollback) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{14}
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{17}
 }
 
 // TransactResponse is one part of the response to a step: one response for a begin, a commit or a rollback, and those of Query for a
@@ -1423,7 +1724,7 @@ type TransactResponse struct {
 
 func (x *TransactResponse) Reset() {
 	*x = TransactResponse{}
-	mi := &file_hopgate_v1_graph_proto_msgTypes[15]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1435,7 +1736,7 @@ func (x *TransactResponse) String() string {
 func (*TransactResponse) ProtoMessage() {}
 
 func (x *TransactResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_graph_proto_msgTypes[15]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1448,7 +1749,7 @@ func (x *TransactResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransactResponse.ProtoReflect.Descriptor instead.
 func (*TransactResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{15}
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *TransactResponse) GetPart() isTransactResponse_Part {
@@ -1531,7 +1832,7 @@ type TransactBegun struct {
 
 func (x *TransactBegun) Reset() {
 	*x = TransactBegun{}
-	mi := &file_hopgate_v1_graph_proto_msgTypes[16]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1543,7 +1844,7 @@ func (x *TransactBegun) String() string {
 func (*TransactBegun) ProtoMessage() {}
 
 func (x *TransactBegun) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_graph_proto_msgTypes[16]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1556,7 +1857,7 @@ func (x *TransactBegun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransactBegun.ProtoReflect.Descriptor instead.
 func (*TransactBegun) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{16}
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{19}
 }
 
 // TransactCommitted answers a commit.
@@ -1570,7 +1871,7 @@ type TransactCommitted struct {
 
 func (x *TransactCommitted) Reset() {
 	*x = TransactCommitted{}
-	mi := &file_hopgate_v1_graph_proto_msgTypes[17]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1582,7 +1883,7 @@ func (x *TransactCommitted) String() string {
 func (*TransactCommitted) ProtoMessage() {}
 
 func (x *TransactCommitted) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_graph_proto_msgTypes[17]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1595,7 +1896,7 @@ func (x *TransactCommitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransactCommitted.ProtoReflect.Descriptor instead.
 func (*TransactCommitted) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{17}
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *TransactCommitted) GetCounters() *Counters {
@@ -1614,7 +1915,7 @@ type TransactRolledBack struct {
 
 func (x *TransactRolledBack) Reset() {
 	*x = TransactRolledBack{}
-	mi := &file_hopgate_v1_graph_proto_msgTypes[18]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1626,7 +1927,7 @@ func (x *TransactRolledBack) String() string {
 func (*TransactRolledBack) ProtoMessage() {}
 
 func (x *TransactRolledBack) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_graph_proto_msgTypes[18]
+	mi := &file_hopgate_v1_graph_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1639,7 +1940,7 @@ func (x *TransactRolledBack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransactRolledBack.ProtoReflect.Descriptor instead.
 func (*TransactRolledBack) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{18}
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{21}
 }
 
 var File_hopgate_v1_graph_proto protoreflect.FileDescriptor
@@ -1647,7 +1948,25 @@ var File_hopgate_v1_graph_proto protoreflect.FileDescriptor
 const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\n" +
 	"\x16hopgate/v1/graph.proto\x12\n" +
-	"hopgate.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x15hopgate/v1/cost.proto\x1a\x1dhopgate/v1/notification.proto\x1a\x19hopgate/v1/traverse.proto\x1a\x16hopgate/v1/value.proto\"p\n" +
+	"hopgate.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x15hopgate/v1/cost.proto\x1a\x1dhopgate/v1/notification.proto\x1a\x19hopgate/v1/traverse.proto\x1a\x16hopgate/v1/value.proto\"\xf2\x01\n" +
+	"\x0eChangesRequest\x12\x14\n" +
+	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\tR\x04from\x12\x1c\n" +
+	"\tselectors\x18\x03 \x01(\tR\tselectors\x120\n" +
+	"\x06format\x18\x04 \x01(\x0e2\x18.hopgate.v1.ChangeFormatR\x06format\x12-\n" +
+	"\x04wait\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04wait\x127\n" +
+	"\theartbeat\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\theartbeat\"X\n" +
+	"\x0fChangesResponse\x12/\n" +
+	"\x06events\x18\x01 \x03(\v2\x17.hopgate.v1.ChangeEventR\x06events\x12\x14\n" +
+	"\x05token\x18\x02 \x01(\tR\x05token\"\xc4\x01\n" +
+	"\vChangeEvent\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x13\n" +
+	"\x05tx_id\x18\x02 \x01(\x03R\x04txId\x12\x10\n" +
+	"\x03seq\x18\x03 \x01(\x03R\x03seq\x12\x12\n" +
+	"\x04last\x18\x04 \x01(\bR\x04last\x12-\n" +
+	"\bmetadata\x18\x05 \x01(\v2\x11.hopgate.v1.ValueR\bmetadata\x12'\n" +
+	"\x05event\x18\x06 \x01(\v2\x11.hopgate.v1.ValueR\x05event\x12\x12\n" +
+	"\x04json\x18\a \x01(\fR\x04json\"p\n" +
 	"\fAgentRequest\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\fR\amessage\x12\x14\n" +
 	"\x05graph\x18\x02 \x01(\tR\x05graph\x12\x18\n" +
@@ -1789,12 +2108,17 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\rTransactBegun\"E\n" +
 	"\x11TransactCommitted\x120\n" +
 	"\bcounters\x18\x01 \x01(\v2\x14.hopgate.v1.CountersR\bcounters\"\x14\n" +
-	"\x12TransactRolledBack*V\n" +
+	"\x12TransactRolledBack*{\n" +
+	"\fChangeFormat\x12\x1d\n" +
+	"\x19CHANGE_FORMAT_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14CHANGE_FORMAT_VALUES\x10\x01\x12\x16\n" +
+	"\x12CHANGE_FORMAT_JSON\x10\x02\x12\x1a\n" +
+	"\x16CHANGE_FORMAT_DEBEZIUM\x10\x03*V\n" +
 	"\n" +
 	"AccessMode\x12\x1b\n" +
 	"\x17ACCESS_MODE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10ACCESS_MODE_READ\x10\x01\x12\x15\n" +
-	"\x11ACCESS_MODE_WRITE\x10\x022\xff\x04\n" +
+	"\x11ACCESS_MODE_WRITE\x10\x022\xc5\x05\n" +
 	"\fGraphService\x12>\n" +
 	"\x05Query\x12\x18.hopgate.v1.QueryRequest\x1a\x19.hopgate.v1.QueryResponse0\x01\x12>\n" +
 	"\x05Fetch\x12\x18.hopgate.v1.FetchRequest\x1a\x19.hopgate.v1.FetchResponse0\x01\x12G\n" +
@@ -1803,7 +2127,8 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\bSubgraph\x12\x1b.hopgate.v1.SubgraphRequest\x1a\x19.hopgate.v1.SubgraphLayer0\x01\x12H\n" +
 	"\vGetVertices\x12\x1e.hopgate.v1.GetVerticesRequest\x1a\x17.hopgate.v1.VertexBatch0\x01\x12@\n" +
 	"\bGetEdges\x12\x1b.hopgate.v1.GetEdgesRequest\x1a\x15.hopgate.v1.EdgeBatch0\x01\x12I\n" +
-	"\bTransact\x12\x1b.hopgate.v1.TransactRequest\x1a\x1c.hopgate.v1.TransactResponse(\x010\x01\x12<\n" +
+	"\bTransact\x12\x1b.hopgate.v1.TransactRequest\x1a\x1c.hopgate.v1.TransactResponse(\x010\x01\x12D\n" +
+	"\aChanges\x12\x1a.hopgate.v1.ChangesRequest\x1a\x1b.hopgate.v1.ChangesResponse0\x01\x12<\n" +
 	"\x05Agent\x12\x18.hopgate.v1.AgentRequest\x1a\x19.hopgate.v1.AgentResponseB9Z7github.com/hopgate/hopgate/api/gen/hopgate/v1;hopgatev1b\x06proto3"
 
 var (
@@ -1818,108 +2143,120 @@ func file_hopgate_v1_graph_proto_rawDescGZIP() []byte {
 	return file_hopgate_v1_graph_proto_rawDescData
 }
 
-var file_hopgate_v1_graph_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_hopgate_v1_graph_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_hopgate_v1_graph_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_hopgate_v1_graph_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_hopgate_v1_graph_proto_goTypes = []any{
-	(AccessMode)(0),             // 0: hopgate.v1.AccessMode
-	(*AgentRequest)(nil),        // 1: hopgate.v1.AgentRequest
-	(*AgentResponse)(nil),       // 2: hopgate.v1.AgentResponse
-	(*QueryRequest)(nil),        // 3: hopgate.v1.QueryRequest
-	(*QueryResponse)(nil),       // 4: hopgate.v1.QueryResponse
-	(*QueryHeader)(nil),         // 5: hopgate.v1.QueryHeader
-	(*QuerySummary)(nil),        // 6: hopgate.v1.QuerySummary
-	(*Counters)(nil),            // 7: hopgate.v1.Counters
-	(*PlanNode)(nil),            // 8: hopgate.v1.PlanNode
-	(*FetchRequest)(nil),        // 9: hopgate.v1.FetchRequest
-	(*FetchResponse)(nil),       // 10: hopgate.v1.FetchResponse
-	(*TransactRequest)(nil),     // 11: hopgate.v1.TransactRequest
-	(*TransactBegin)(nil),       // 12: hopgate.v1.TransactBegin
-	(*TransactRun)(nil),         // 13: hopgate.v1.TransactRun
-	(*TransactCommit)(nil),      // 14: hopgate.v1.TransactCommit
-	(*TransactRollback)(nil),    // 15: hopgate.v1.TransactRollback
-	(*TransactResponse)(nil),    // 16: hopgate.v1.TransactResponse
-	(*TransactBegun)(nil),       // 17: hopgate.v1.TransactBegun
-	(*TransactCommitted)(nil),   // 18: hopgate.v1.TransactCommitted
-	(*TransactRolledBack)(nil),  // 19: hopgate.v1.TransactRolledBack
-	nil,                         // 20: hopgate.v1.QueryRequest.ParametersEntry
-	nil,                         // 21: hopgate.v1.FetchRequest.ParametersEntry
-	nil,                         // 22: hopgate.v1.TransactRun.ParametersEntry
-	(*durationpb.Duration)(nil), // 23: google.protobuf.Duration
-	(*RowBatch)(nil),            // 24: hopgate.v1.RowBatch
-	(*Notification)(nil),        // 25: hopgate.v1.Notification
-	(*Cost)(nil),                // 26: hopgate.v1.Cost
-	(*Quote)(nil),               // 27: hopgate.v1.Quote
+	(ChangeFormat)(0),           // 0: hopgate.v1.ChangeFormat
+	(AccessMode)(0),             // 1: hopgate.v1.AccessMode
+	(*ChangesRequest)(nil),      // 2: hopgate.v1.ChangesRequest
+	(*ChangesResponse)(nil),     // 3: hopgate.v1.ChangesResponse
+	(*ChangeEvent)(nil),         // 4: hopgate.v1.ChangeEvent
+	(*AgentRequest)(nil),        // 5: hopgate.v1.AgentRequest
+	(*AgentResponse)(nil),       // 6: hopgate.v1.AgentResponse
+	(*QueryRequest)(nil),        // 7: hopgate.v1.QueryRequest
+	(*QueryResponse)(nil),       // 8: hopgate.v1.QueryResponse
+	(*QueryHeader)(nil),         // 9: hopgate.v1.QueryHeader
+	(*QuerySummary)(nil),        // 10: hopgate.v1.QuerySummary
+	(*Counters)(nil),            // 11: hopgate.v1.Counters
+	(*PlanNode)(nil),            // 12: hopgate.v1.PlanNode
+	(*FetchRequest)(nil),        // 13: hopgate.v1.FetchRequest
+	(*FetchResponse)(nil),       // 14: hopgate.v1.FetchResponse
+	(*TransactRequest)(nil),     // 15: hopgate.v1.TransactRequest
+	(*TransactBegin)(nil),       // 16: hopgate.v1.TransactBegin
+	(*TransactRun)(nil),         // 17: hopgate.v1.TransactRun
+	(*TransactCommit)(nil),      // 18: hopgate.v1.TransactCommit
+	(*TransactRollback)(nil),    // 19: hopgate.v1.TransactRollback
+	(*TransactResponse)(nil),    // 20: hopgate.v1.TransactResponse
+	(*TransactBegun)(nil),       // 21: hopgate.v1.TransactBegun
+	(*TransactCommitted)(nil),   // 22: hopgate.v1.TransactCommitted
+	(*TransactRolledBack)(nil),  // 23: hopgate.v1.TransactRolledBack
+	nil,                         // 24: hopgate.v1.QueryRequest.ParametersEntry
+	nil,                         // 25: hopgate.v1.FetchRequest.ParametersEntry
+	nil,                         // 26: hopgate.v1.TransactRun.ParametersEntry
+	(*durationpb.Duration)(nil), // 27: google.protobuf.Duration
 	(*Value)(nil),               // 28: hopgate.v1.Value
-	(*TraverseRequest)(nil),     // 29: hopgate.v1.TraverseRequest
-	(*ShortestPathRequest)(nil), // 30: hopgate.v1.ShortestPathRequest
-	(*SubgraphRequest)(nil),     // 31: hopgate.v1.SubgraphRequest
-	(*GetVerticesRequest)(nil),  // 32: hopgate.v1.GetVerticesRequest
-	(*GetEdgesRequest)(nil),     // 33: hopgate.v1.GetEdgesRequest
-	(*TraverseResponse)(nil),    // 34: hopgate.v1.TraverseResponse
-	(*PathResponse)(nil),        // 35: hopgate.v1.PathResponse
-	(*SubgraphLayer)(nil),       // 36: hopgate.v1.SubgraphLayer
-	(*VertexBatch)(nil),         // 37: hopgate.v1.VertexBatch
-	(*EdgeBatch)(nil),           // 38: hopgate.v1.EdgeBatch
+	(*RowBatch)(nil),            // 29: hopgate.v1.RowBatch
+	(*Notification)(nil),        // 30: hopgate.v1.Notification
+	(*Cost)(nil),                // 31: hopgate.v1.Cost
+	(*Quote)(nil),               // 32: hopgate.v1.Quote
+	(*TraverseRequest)(nil),     // 33: hopgate.v1.TraverseRequest
+	(*ShortestPathRequest)(nil), // 34: hopgate.v1.ShortestPathRequest
+	(*SubgraphRequest)(nil),     // 35: hopgate.v1.SubgraphRequest
+	(*GetVerticesRequest)(nil),  // 36: hopgate.v1.GetVerticesRequest
+	(*GetEdgesRequest)(nil),     // 37: hopgate.v1.GetEdgesRequest
+	(*TraverseResponse)(nil),    // 38: hopgate.v1.TraverseResponse
+	(*PathResponse)(nil),        // 39: hopgate.v1.PathResponse
+	(*SubgraphLayer)(nil),       // 40: hopgate.v1.SubgraphLayer
+	(*VertexBatch)(nil),         // 41: hopgate.v1.VertexBatch
+	(*EdgeBatch)(nil),           // 42: hopgate.v1.EdgeBatch
 }
 var file_hopgate_v1_graph_proto_depIdxs = []int32{
-	20, // 0: hopgate.v1.QueryRequest.parameters:type_name -> hopgate.v1.QueryRequest.ParametersEntry
-	0,  // 1: hopgate.v1.QueryRequest.access_mode:type_name -> hopgate.v1.AccessMode
-	23, // 2: hopgate.v1.QueryRequest.timeout:type_name -> google.protobuf.Duration
-	23, // 3: hopgate.v1.QueryRequest.max_staleness:type_name -> google.protobuf.Duration
-	5,  // 4: hopgate.v1.QueryResponse.header:type_name -> hopgate.v1.QueryHeader
-	24, // 5: hopgate.v1.QueryResponse.rows:type_name -> hopgate.v1.RowBatch
-	6,  // 6: hopgate.v1.QueryResponse.summary:type_name -> hopgate.v1.QuerySummary
-	7,  // 7: hopgate.v1.QuerySummary.counters:type_name -> hopgate.v1.Counters
-	8,  // 8: hopgate.v1.QuerySummary.plan:type_name -> hopgate.v1.PlanNode
-	25, // 9: hopgate.v1.QuerySummary.notifications:type_name -> hopgate.v1.Notification
-	26, // 10: hopgate.v1.QuerySummary.cost:type_name -> hopgate.v1.Cost
-	27, // 11: hopgate.v1.QuerySummary.quote:type_name -> hopgate.v1.Quote
-	8,  // 12: hopgate.v1.PlanNode.children:type_name -> hopgate.v1.PlanNode
-	23, // 13: hopgate.v1.PlanNode.time:type_name -> google.protobuf.Duration
-	23, // 14: hopgate.v1.FetchRequest.timeout:type_name -> google.protobuf.Duration
-	23, // 15: hopgate.v1.FetchRequest.max_staleness:type_name -> google.protobuf.Duration
-	21, // 16: hopgate.v1.FetchRequest.parameters:type_name -> hopgate.v1.FetchRequest.ParametersEntry
-	26, // 17: hopgate.v1.FetchResponse.cost:type_name -> hopgate.v1.Cost
-	12, // 18: hopgate.v1.TransactRequest.begin:type_name -> hopgate.v1.TransactBegin
-	13, // 19: hopgate.v1.TransactRequest.run:type_name -> hopgate.v1.TransactRun
-	14, // 20: hopgate.v1.TransactRequest.commit:type_name -> hopgate.v1.TransactCommit
-	15, // 21: hopgate.v1.TransactRequest.rollback:type_name -> hopgate.v1.TransactRollback
-	0,  // 22: hopgate.v1.TransactBegin.access_mode:type_name -> hopgate.v1.AccessMode
-	23, // 23: hopgate.v1.TransactBegin.timeout:type_name -> google.protobuf.Duration
-	23, // 24: hopgate.v1.TransactBegin.max_staleness:type_name -> google.protobuf.Duration
-	22, // 25: hopgate.v1.TransactRun.parameters:type_name -> hopgate.v1.TransactRun.ParametersEntry
-	23, // 26: hopgate.v1.TransactRun.timeout:type_name -> google.protobuf.Duration
-	17, // 27: hopgate.v1.TransactResponse.begun:type_name -> hopgate.v1.TransactBegun
-	4,  // 28: hopgate.v1.TransactResponse.result:type_name -> hopgate.v1.QueryResponse
-	18, // 29: hopgate.v1.TransactResponse.committed:type_name -> hopgate.v1.TransactCommitted
-	19, // 30: hopgate.v1.TransactResponse.rolled_back:type_name -> hopgate.v1.TransactRolledBack
-	7,  // 31: hopgate.v1.TransactCommitted.counters:type_name -> hopgate.v1.Counters
-	28, // 32: hopgate.v1.QueryRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
-	28, // 33: hopgate.v1.FetchRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
-	28, // 34: hopgate.v1.TransactRun.ParametersEntry.value:type_name -> hopgate.v1.Value
-	3,  // 35: hopgate.v1.GraphService.Query:input_type -> hopgate.v1.QueryRequest
-	9,  // 36: hopgate.v1.GraphService.Fetch:input_type -> hopgate.v1.FetchRequest
-	29, // 37: hopgate.v1.GraphService.Traverse:input_type -> hopgate.v1.TraverseRequest
-	30, // 38: hopgate.v1.GraphService.ShortestPath:input_type -> hopgate.v1.ShortestPathRequest
-	31, // 39: hopgate.v1.GraphService.Subgraph:input_type -> hopgate.v1.SubgraphRequest
-	32, // 40: hopgate.v1.GraphService.GetVertices:input_type -> hopgate.v1.GetVerticesRequest
-	33, // 41: hopgate.v1.GraphService.GetEdges:input_type -> hopgate.v1.GetEdgesRequest
-	11, // 42: hopgate.v1.GraphService.Transact:input_type -> hopgate.v1.TransactRequest
-	1,  // 43: hopgate.v1.GraphService.Agent:input_type -> hopgate.v1.AgentRequest
-	4,  // 44: hopgate.v1.GraphService.Query:output_type -> hopgate.v1.QueryResponse
-	10, // 45: hopgate.v1.GraphService.Fetch:output_type -> hopgate.v1.FetchResponse
-	34, // 46: hopgate.v1.GraphService.Traverse:output_type -> hopgate.v1.TraverseResponse
-	35, // 47: hopgate.v1.GraphService.ShortestPath:output_type -> hopgate.v1.PathResponse
-	36, // 48: hopgate.v1.GraphService.Subgraph:output_type -> hopgate.v1.SubgraphLayer
-	37, // 49: hopgate.v1.GraphService.GetVertices:output_type -> hopgate.v1.VertexBatch
-	38, // 50: hopgate.v1.GraphService.GetEdges:output_type -> hopgate.v1.EdgeBatch
-	16, // 51: hopgate.v1.GraphService.Transact:output_type -> hopgate.v1.TransactResponse
-	2,  // 52: hopgate.v1.GraphService.Agent:output_type -> hopgate.v1.AgentResponse
-	44, // [44:53] is the sub-list for method output_type
-	35, // [35:44] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	0,  // 0: hopgate.v1.ChangesRequest.format:type_name -> hopgate.v1.ChangeFormat
+	27, // 1: hopgate.v1.ChangesRequest.wait:type_name -> google.protobuf.Duration
+	27, // 2: hopgate.v1.ChangesRequest.heartbeat:type_name -> google.protobuf.Duration
+	4,  // 3: hopgate.v1.ChangesResponse.events:type_name -> hopgate.v1.ChangeEvent
+	28, // 4: hopgate.v1.ChangeEvent.metadata:type_name -> hopgate.v1.Value
+	28, // 5: hopgate.v1.ChangeEvent.event:type_name -> hopgate.v1.Value
+	24, // 6: hopgate.v1.QueryRequest.parameters:type_name -> hopgate.v1.QueryRequest.ParametersEntry
+	1,  // 7: hopgate.v1.QueryRequest.access_mode:type_name -> hopgate.v1.AccessMode
+	27, // 8: hopgate.v1.QueryRequest.timeout:type_name -> google.protobuf.Duration
+	27, // 9: hopgate.v1.QueryRequest.max_staleness:type_name -> google.protobuf.Duration
+	9,  // 10: hopgate.v1.QueryResponse.header:type_name -> hopgate.v1.QueryHeader
+	29, // 11: hopgate.v1.QueryResponse.rows:type_name -> hopgate.v1.RowBatch
+	10, // 12: hopgate.v1.QueryResponse.summary:type_name -> hopgate.v1.QuerySummary
+	11, // 13: hopgate.v1.QuerySummary.counters:type_name -> hopgate.v1.Counters
+	12, // 14: hopgate.v1.QuerySummary.plan:type_name -> hopgate.v1.PlanNode
+	30, // 15: hopgate.v1.QuerySummary.notifications:type_name -> hopgate.v1.Notification
+	31, // 16: hopgate.v1.QuerySummary.cost:type_name -> hopgate.v1.Cost
+	32, // 17: hopgate.v1.QuerySummary.quote:type_name -> hopgate.v1.Quote
+	12, // 18: hopgate.v1.PlanNode.children:type_name -> hopgate.v1.PlanNode
+	27, // 19: hopgate.v1.PlanNode.time:type_name -> google.protobuf.Duration
+	27, // 20: hopgate.v1.FetchRequest.timeout:type_name -> google.protobuf.Duration
+	27, // 21: hopgate.v1.FetchRequest.max_staleness:type_name -> google.protobuf.Duration
+	25, // 22: hopgate.v1.FetchRequest.parameters:type_name -> hopgate.v1.FetchRequest.ParametersEntry
+	31, // 23: hopgate.v1.FetchResponse.cost:type_name -> hopgate.v1.Cost
+	16, // 24: hopgate.v1.TransactRequest.begin:type_name -> hopgate.v1.TransactBegin
+	17, // 25: hopgate.v1.TransactRequest.run:type_name -> hopgate.v1.TransactRun
+	18, // 26: hopgate.v1.TransactRequest.commit:type_name -> hopgate.v1.TransactCommit
+	19, // 27: hopgate.v1.TransactRequest.rollback:type_name -> hopgate.v1.TransactRollback
+	1,  // 28: hopgate.v1.TransactBegin.access_mode:type_name -> hopgate.v1.AccessMode
+	27, // 29: hopgate.v1.TransactBegin.timeout:type_name -> google.protobuf.Duration
+	27, // 30: hopgate.v1.TransactBegin.max_staleness:type_name -> google.protobuf.Duration
+	26, // 31: hopgate.v1.TransactRun.parameters:type_name -> hopgate.v1.TransactRun.ParametersEntry
+	27, // 32: hopgate.v1.TransactRun.timeout:type_name -> google.protobuf.Duration
+	21, // 33: hopgate.v1.TransactResponse.begun:type_name -> hopgate.v1.TransactBegun
+	8,  // 34: hopgate.v1.TransactResponse.result:type_name -> hopgate.v1.QueryResponse
+	22, // 35: hopgate.v1.TransactResponse.committed:type_name -> hopgate.v1.TransactCommitted
+	23, // 36: hopgate.v1.TransactResponse.rolled_back:type_name -> hopgate.v1.TransactRolledBack
+	11, // 37: hopgate.v1.TransactCommitted.counters:type_name -> hopgate.v1.Counters
+	28, // 38: hopgate.v1.QueryRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
+	28, // 39: hopgate.v1.FetchRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
+	28, // 40: hopgate.v1.TransactRun.ParametersEntry.value:type_name -> hopgate.v1.Value
+	7,  // 41: hopgate.v1.GraphService.Query:input_type -> hopgate.v1.QueryRequest
+	13, // 42: hopgate.v1.GraphService.Fetch:input_type -> hopgate.v1.FetchRequest
+	33, // 43: hopgate.v1.GraphService.Traverse:input_type -> hopgate.v1.TraverseRequest
+	34, // 44: hopgate.v1.GraphService.ShortestPath:input_type -> hopgate.v1.ShortestPathRequest
+	35, // 45: hopgate.v1.GraphService.Subgraph:input_type -> hopgate.v1.SubgraphRequest
+	36, // 46: hopgate.v1.GraphService.GetVertices:input_type -> hopgate.v1.GetVerticesRequest
+	37, // 47: hopgate.v1.GraphService.GetEdges:input_type -> hopgate.v1.GetEdgesRequest
+	15, // 48: hopgate.v1.GraphService.Transact:input_type -> hopgate.v1.TransactRequest
+	2,  // 49: hopgate.v1.GraphService.Changes:input_type -> hopgate.v1.ChangesRequest
+	5,  // 50: hopgate.v1.GraphService.Agent:input_type -> hopgate.v1.AgentRequest
+	8,  // 51: hopgate.v1.GraphService.Query:output_type -> hopgate.v1.QueryResponse
+	14, // 52: hopgate.v1.GraphService.Fetch:output_type -> hopgate.v1.FetchResponse
+	38, // 53: hopgate.v1.GraphService.Traverse:output_type -> hopgate.v1.TraverseResponse
+	39, // 54: hopgate.v1.GraphService.ShortestPath:output_type -> hopgate.v1.PathResponse
+	40, // 55: hopgate.v1.GraphService.Subgraph:output_type -> hopgate.v1.SubgraphLayer
+	41, // 56: hopgate.v1.GraphService.GetVertices:output_type -> hopgate.v1.VertexBatch
+	42, // 57: hopgate.v1.GraphService.GetEdges:output_type -> hopgate.v1.EdgeBatch
+	20, // 58: hopgate.v1.GraphService.Transact:output_type -> hopgate.v1.TransactResponse
+	3,  // 59: hopgate.v1.GraphService.Changes:output_type -> hopgate.v1.ChangesResponse
+	6,  // 60: hopgate.v1.GraphService.Agent:output_type -> hopgate.v1.AgentResponse
+	51, // [51:61] is the sub-list for method output_type
+	41, // [41:51] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_v1_graph_proto_init() }
@@ -1931,19 +2268,19 @@ func file_hopgate_v1_graph_proto_init() {
 	file_hopgate_v1_notification_proto_init()
 	file_hopgate_v1_traverse_proto_init()
 	file_hopgate_v1_value_proto_init()
-	file_hopgate_v1_graph_proto_msgTypes[3].OneofWrappers = []any{
+	file_hopgate_v1_graph_proto_msgTypes[6].OneofWrappers = []any{
 		(*QueryResponse_Header)(nil),
 		(*QueryResponse_Rows)(nil),
 		(*QueryResponse_Summary)(nil),
 	}
-	file_hopgate_v1_graph_proto_msgTypes[7].OneofWrappers = []any{}
-	file_hopgate_v1_graph_proto_msgTypes[10].OneofWrappers = []any{
+	file_hopgate_v1_graph_proto_msgTypes[10].OneofWrappers = []any{}
+	file_hopgate_v1_graph_proto_msgTypes[13].OneofWrappers = []any{
 		(*TransactRequest_Begin)(nil),
 		(*TransactRequest_Run)(nil),
 		(*TransactRequest_Commit)(nil),
 		(*TransactRequest_Rollback)(nil),
 	}
-	file_hopgate_v1_graph_proto_msgTypes[15].OneofWrappers = []any{
+	file_hopgate_v1_graph_proto_msgTypes[18].OneofWrappers = []any{
 		(*TransactResponse_Begun)(nil),
 		(*TransactResponse_Result)(nil),
 		(*TransactResponse_Committed)(nil),
@@ -1954,8 +2291,8 @@ func file_hopgate_v1_graph_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_v1_graph_proto_rawDesc), len(file_hopgate_v1_graph_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   22,
+			NumEnums:      2,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -27,6 +27,7 @@ const (
 	GraphService_GetVertices_FullMethodName  = "/hopgate.v1.GraphService/GetVertices"
 	GraphService_GetEdges_FullMethodName     = "/hopgate.v1.GraphService/GetEdges"
 	GraphService_Transact_FullMethodName     = "/hopgate.v1.GraphService/Transact"
+	GraphService_Changes_FullMethodName      = "/hopgate.v1.GraphService/Changes"
 	GraphService_Agent_FullMethodName        = "/hopgate.v1.GraphService/Agent"
 )
 
@@ -57,6 +58,9 @@ type GraphServiceClient interface {
 	// Transact runs explicit transactions, one after another: a begin, statements, then a commit or a rollback. The server answers each
 	// request before it reads the next. Any failure, and the end of the stream, rolls the transaction back; a failure also ends the stream.
 	Transact(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[TransactRequest, TransactResponse], error)
+	// Changes streams what changes in a graph, in the order of its commits. The first response says where the stream begins. The call ends
+	// once wait is over; while the server drains it ends with UNAVAILABLE, and continues elsewhere from the last token.
+	Changes(ctx context.Context, in *ChangesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ChangesResponse], error)
 	// Agent answers one message of the Model Context Protocol, as POST /mcp does.
 	Agent(ctx context.Context, in *AgentRequest, opts ...grpc.CallOption) (*AgentResponse, error)
 }
@@ -215,6 +219,25 @@ func (c *graphServiceClient) Transact(ctx context.Context, opts ...grpc.CallOpti
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type GraphService_TransactClient = grpc.BidiStreamingClient[TransactRequest, TransactResponse]
 
+func (c *graphServiceClient) Changes(ctx context.Context, in *ChangesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ChangesResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &GraphService_ServiceDesc.Streams[8], GraphService_Changes_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ChangesRequest, ChangesResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type GraphService_ChangesClient = grpc.ServerStreamingClient[ChangesResponse]
+
 func (c *graphServiceClient) Agent(ctx context.Context, in *AgentRequest, opts ...grpc.CallOption) (*AgentResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(AgentResponse)
@@ -252,6 +275,9 @@ type GraphServiceServer interface {
 	// Transact runs explicit transactions, one after another: a begin, statements, then a commit or a rollback. The server answers each
 	// request before it reads the next. Any failure, and the end of the stream, rolls the transaction back; a failure also ends the stream.
 	Transact(grpc.BidiStreamingServer[TransactRequest, TransactResponse]) error
+	// Changes streams what changes in a graph, in the order of its commits. The first response says where the stream begins. The call ends
+	// once wait is over; while the server drains it ends with UNAVAILABLE, and continues elsewhere from the last token.
+	Changes(*ChangesRequest, grpc.ServerStreamingServer[ChangesResponse]) error
 	// Agent answers one message of the Model Context Protocol, as POST /mcp does.
 	Agent(context.Context, *AgentRequest) (*AgentResponse, error)
 	mustEmbedUnimplementedGraphServiceServer()
@@ -287,6 +313,9 @@ func (UnimplementedGraphServiceServer) GetEdges(*GetEdgesRequest, grpc.ServerStr
 }
 func (UnimplementedGraphServiceServer) Transact(grpc.BidiStreamingServer[TransactRequest, TransactResponse]) error {
 	return status.Error(codes.Unimplemented, "method Transact not implemented")
+}
+func (UnimplementedGraphServiceServer) Changes(*ChangesRequest, grpc.ServerStreamingServer[ChangesResponse]) error {
+	return status.Error(codes.Unimplemented, "method Changes not implemented")
 }
 func (UnimplementedGraphServiceServer) Agent(context.Context, *AgentRequest) (*AgentResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Agent not implemented")
@@ -396,6 +425,17 @@ func _GraphService_Transact_Handler(srv interface{}, stream grpc.ServerStream) e
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type GraphService_TransactServer = grpc.BidiStreamingServer[TransactRequest, TransactResponse]
 
+func _GraphService_Changes_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(ChangesRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(GraphServiceServer).Changes(m, &grpc.GenericServerStream[ChangesRequest, ChangesResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type GraphService_ChangesServer = grpc.ServerStreamingServer[ChangesResponse]
+
 func _GraphService_Agent_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(AgentRequest)
 	if err := dec(in); err != nil {
@@ -467,6 +507,11 @@ var GraphService_ServiceDesc = grpc.ServiceDesc{
 			Handler:       _GraphService_Transact_Handler,
 			ServerStreams: true,
 			ClientStreams: true,
+		},
+		{
+			StreamName:    "Changes",
+			Handler:       _GraphService_Changes_Handler,
+			ServerStreams: true,
 		},
 	},
 	Metadata: "hopgate/v1/graph.proto",
