@@ -53,8 +53,8 @@ func TestCasesServed(t *testing.T) {
 
 	opt := server.Options{Logger: slog.New(slog.DiscardHandler)}
 	s := server.New(query.New(store, query.Options{}), loader.New(store), nil, prometheus.NewRegistry(), opt)
-	addrs := must[server.Addresses](t)(s.Listen(context.Background(), server.Addresses{HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0", Admin: "127.0.0.1:0"}))
-	conn := must[*grpc.ClientConn](t)(grpc.NewClient(addrs.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials())))
+	addrs := must[server.Addresses](t)(s.Listen(context.Background(), server.Addresses{"http": "127.0.0.1:0", "grpc": "127.0.0.1:0", "admin": "127.0.0.1:0"}))
+	conn := must[*grpc.ClientConn](t)(grpc.NewClient(addrs["grpc"], grpc.WithTransportCredentials(insecure.NewCredentials())))
 	t.Cleanup(func() {
 		_ = conn.Close()
 		http.DefaultClient.CloseIdleConnections()
@@ -64,7 +64,7 @@ func TestCasesServed(t *testing.T) {
 		}
 	})
 	runCases(t, "HTTP", func(method, body string) string {
-		req := must[*http.Request](t)(http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+addrs.HTTP+"/"+method, strings.NewReader(body)))
+		req := must[*http.Request](t)(http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+addrs["http"]+"/"+method, strings.NewReader(body)))
 		req.Header.Set("Content-Type", "application/json")
 		res := must[*http.Response](t)(http.DefaultClient.Do(req))
 		defer res.Body.Close()
