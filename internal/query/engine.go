@@ -547,7 +547,7 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 	if denied := res.q.allow(ctx, p); denied != nil { // since the statement began
 		err = denied
 	} else if schema == nil || schema.commands == nil {
-		err = tx.Commit(ctx)
+		err = res.q.commit(ctx, tx)
 	} else if res.counters.ContainsUpdates() {
 		err = graph.ForbiddenInTransaction(changesBoth)
 	} else {

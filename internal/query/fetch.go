@@ -196,7 +196,7 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, need a
 	}
 	if err == nil {
 		q.trace.Enter("commit")
-		err = tx.Commit(ctx)
+		err = q.commit(ctx, tx)
 		q.trace.Enter("encode")
 	}
 	if err == nil {

@@ -36,7 +36,11 @@ func (e *Engine) runOwn(ctx context.Context, g shard.Graph, p *prepared, params 
 		if mode == shard.Write && p.merges {
 			mode = shard.WriteExclusive
 		}
-		return certain(ctx, g, mode, 0)
+		tx, err := certain(ctx, g, mode, 0)
+		if err == nil && mode != shard.Read {
+			res.q.tell(tx)
+		}
+		return tx, err
 	}
 	if p.calls {
 		env.Statement = e.statement(res.q, g, nil, res, func(ctx context.Context, text string, params map[string]graph.Value) (*prepared, error) {

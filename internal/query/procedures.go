@@ -211,9 +211,9 @@ func entity(v graph.Value) graph.Value {
 // SetBoltAddress sets the address that clients are referred to: host:port.
 func (e *Engine) SetBoltAddress(address string) { e.sessions.SetBolt(address) }
 
-// Connect lists a session as a connection of a caller to the server's address until the returned function is called.
-func (e *Engine) Connect(s *Session, caller access.Subject, server string) (disconnect func()) {
+// Connect lists a session as a connection of a caller until the returned function is called.
+func (e *Engine) Connect(s *Session, caller access.Subject) (disconnect func()) {
 	return e.sessions.Add(procedure.Connection{
-		ID: s.ID, Protocol: s.Protocol, Owner: caller, Caller: caller.Name, Agent: s.Agent, Server: server, Client: s.Address, Since: time.Now(),
+		ID: s.ID, Protocol: s.Protocol, Owner: caller, Caller: caller.Name, Agent: s.Agent, Server: s.Server, Client: s.Address, Since: time.Now(),
 	})
 }

@@ -53,7 +53,7 @@ func TestTransactionMetadata(t *testing.T) {
 
 func TestListConnections(t *testing.T) {
 	e := New(stores["oracle"](t), Options{})
-	done := e.Connect(&Session{ID: "bolt-1", Address: "127.0.0.1:9", Agent: "driver/2", Protocol: "bolt"}, access.Subject{Name: "ann"}, "127.0.0.1:7687")
+	done := e.Connect(&Session{ID: "bolt-1", Address: "127.0.0.1:9", Agent: "driver/2", Server: "127.0.0.1:7687", Protocol: "bolt"}, access.Subject{Name: "ann"})
 	require.Equal(t, []string{"['bolt-1', 'bolt', 'ann', 'driver/2', '127.0.0.1:7687', '127.0.0.1:9']"},
 		must(t, e, "CALL dbms.listConnections() YIELD connectionId AS id, connector AS c, username AS u, userAgent AS a, serverAddress AS s, clientAddress AS k RETURN id, c, u, a, s, k"))
 	done()

@@ -2,14 +2,19 @@ package query
 
 import (
 	"context"
+	"strings"
 
+	"github.com/hopgate/hopgate/internal/changelog"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
+	"github.com/hopgate/hopgate/internal/shard"
 )
 
 // Session is the connection of a request, as SHOW TRANSACTIONS shows it.
 type Session struct {
 	ID       string // for example, bolt-7
 	Address  string // of the client
+	Server   string // the address that the client has reached
 	Agent    string // the client's name for itself
 	Protocol string // for example, bolt
 }
@@ -33,6 +38,27 @@ func (q *Running) Session() Session {
 		return Session{}
 	}
 	return *q.session
+}
+
+// tell tells a transaction, which may be logged, where it comes from.
+func (q *Running) tell(tx shard.Tx) {
+	c := tx.Features().Commits
+	if c == nil {
+		return
+	}
+	s := q.Session()
+	o := changelog.Origin{Started: q.Start.UnixNano(), User: q.Caller.Name, Client: s.Address, Server: s.Server}
+	o.Protocol, _, _ = strings.Cut(s.Protocol, "-") // Bolt may come over another one
+	if m := q.Metadata(); m.Kind() == graph.Map && len(m.Map()) > 0 {
+		o.Metadata = string(notation.PlainJSON.Append(nil, m))
+	}
+	c.From(o)
+}
+
+// commit commits a transaction of the request.
+func (q *Running) commit(ctx context.Context, tx shard.Tx) error {
+	q.tell(tx)
+	return tx.Commit(ctx)
 }
 
 type runningKey struct{}

@@ -486,7 +486,7 @@ func (t *Transaction) commit(ctx context.Context) error {
 		return err
 	}
 	if t.schema.commands == nil {
-		return t.tx.Commit(ctx)
+		return t.listing.commit(ctx, t.tx)
 	}
 	t.tx.Rollback() // it has only read, and a drop waits for readers
 	return t.schema.run(ctx, t.e, t.g, t.listing)

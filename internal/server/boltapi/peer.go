@@ -31,7 +31,7 @@ type peer struct {
 
 func newPeer(s *Server, c *conn, id, transport string) *peer {
 	p := &peer{s: s, c: c, base: s.ctx}
-	p.session = query.Session{ID: id, Address: c.RemoteAddr().String(), Protocol: "bolt"}
+	p.session = query.Session{ID: id, Address: c.RemoteAddr().String(), Server: c.LocalAddr().String(), Protocol: "bolt"}
 	if transport != "tcp" {
 		p.session.Protocol = "bolt-" + transport
 	}
@@ -56,7 +56,7 @@ func (p *peer) Logon(ctx context.Context, auth bolt.Auth) error {
 		return err
 	}
 	session := p.session
-	p.disconnect = p.s.e.Connect(&session, access.Of(p.with(ctx)), p.c.LocalAddr().String())
+	p.disconnect = p.s.e.Connect(&session, access.Of(p.with(ctx)))
 	_ = p.c.SetReadDeadline(time.Time{})
 	return nil
 }
