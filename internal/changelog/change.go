@@ -67,7 +67,7 @@ type Change struct {
 	Counts [6]uint64
 }
 
-// State is what a vertex or an edge has, properties in ascending order of their ids.
+// State is what a vertex or an edge has, properties in ascending order of their ids. A null stands for none.
 type State struct {
 	Labels graph.LabelSet
 	Props  []graph.Property

@@ -72,6 +72,53 @@ func randomChange(r *rand.Rand) Change {
 	return c
 }
 
+// randomRows returns changes like one as columns, and one by one.
+func randomRows(r *rand.Rand, like *Change) (*Rows, []Change) {
+	n := r.IntN(600)
+	rows, alike := &Rows{Like: *like}, make([]Change, n)
+	cols := 1
+	if like.IsEdge {
+		cols = 5
+	}
+	rows.IDs = make([][]uint64, cols)
+	if r.IntN(2) == 0 {
+		rows.Pick = make([]int32, n)
+	}
+	for i := range alike {
+		c := copyOf(like)
+		ids := [5]uint64{r.Uint64(), r.Uint64N(100), r.Uint64N(100), r.Uint64N(5), r.Uint64N(5)}
+		if c.IsEdge {
+			c.Edge.ID, c.Edge.Src, c.Edge.Dst = graph.EdgeID(ids[0]), graph.VertexID(ids[1]), graph.VertexID(ids[2])
+			c.Src.Labels, c.Dst.Labels = graph.LabelSet(ids[3]), graph.LabelSet(ids[4])
+		} else {
+			c.Vertex = graph.VertexID(ids[0])
+		}
+		for k := range rows.IDs {
+			rows.IDs[k] = append(rows.IDs[k], ids[k])
+		}
+		if rows.Pick != nil {
+			rows.Pick[i] = int32(n - 1 - i)
+		}
+		col := 0
+		for _, ps := range [...][]graph.Property{c.Before.Props, c.After.Props, c.Keys, c.Src.Keys, c.Dst.Keys} {
+			for p := range ps {
+				ps[p].Value = randomValue(r, true)
+				if col == len(rows.Values) {
+					rows.Values = append(rows.Values, make([]graph.Value, n))
+				}
+				row := i
+				if rows.Pick != nil {
+					row = n - 1 - i
+				}
+				rows.Values[col][row] = ps[p].Value
+				col++
+			}
+		}
+		alike[i] = c
+	}
+	return rows, alike
+}
+
 // copyOf returns a change that the next one does not overwrite.
 func copyOf(c *Change) Change {
 	out := *c
@@ -89,8 +136,13 @@ func TestRecords(t *testing.T) {
 		var want []Change
 		for range r.IntN(3000) {
 			c := randomChange(r)
+			e.Begin(c.Tx)
+			if c.Op != Skipped && r.IntN(500) == 0 {
+				rows, alike := randomRows(r, &c)
+				require.NoError(t, e.AddRows(rows))
+				want = append(want, alike...)
+			}
 			for range 1 + r.IntN(3)*r.IntN(3) {
-				e.Begin(c.Tx)
 				require.NoError(t, e.Add(&c))
 				want = append(want, c)
 			}
@@ -270,3 +322,36 @@ func propsIn(m map[graph.PropID]graph.Value) (ps []graph.Property) {
 }
 
 func text(ps []graph.Property) string { return show(&Change{After: State{Props: ps}}) }
+
+// BenchmarkEncoder encodes new edges of one type with a property, one by one and as columns; its figure is for an edge.
+func BenchmarkEncoder(b *testing.B) {
+	const n = 4096
+	r := rand.New(rand.NewPCG(1, 1))
+	c := Change{Op: Created, IsEdge: true, Edge: graph.Edge{Type: 1}, After: State{Props: []graph.Property{{ID: 7}}}}
+	rows := &Rows{Like: c, IDs: make([][]uint64, 5), Values: [][]graph.Value{make([]graph.Value, n)}}
+	for i := range n {
+		for k, id := range [...]uint64{uint64(i), r.Uint64N(1e6), r.Uint64N(1e6), 3, 4} {
+			rows.IDs[k] = append(rows.IDs[k], id)
+		}
+		rows.Values[0][i] = graph.IntValue(r.Int64N(1e9))
+	}
+	each := func(name string, add func(e *Encoder) error) {
+		b.Run(name, func(b *testing.B) {
+			for i := 0; i < b.N; i += n {
+				var e Encoder
+				require.NoError(b, add(&e))
+			}
+		})
+	}
+	each("add", func(e *Encoder) error {
+		for i := range n {
+			c.Edge.ID, c.Edge.Src, c.Edge.Dst = graph.EdgeID(rows.IDs[0][i]), graph.VertexID(rows.IDs[1][i]), graph.VertexID(rows.IDs[2][i])
+			c.After.Props[0].Value = rows.Values[0][i]
+			if err := e.Add(&c); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	each("rows", func(e *Encoder) error { return e.AddRows(rows) })
+}

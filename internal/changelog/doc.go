@@ -12,7 +12,7 @@
 // So a commit of one change takes some 30 bytes more than its values, and a batch of a load takes columns. All names are numbers of the
 // graph's catalog, which forgets none.
 //
-//	writer   Encoder.Add ... Records → storage
+//	writer   Encoder.Add, AddRows ... Records → storage
 //	reader   storage → Commit.Each → changes, in the order of their shard
 //
 // An element that a transaction changes twice is there twice; Merger makes one change of both.

@@ -89,13 +89,12 @@ func (e *Encoder) Add(c *Change) error {
 	}
 	for _, ps := range [...][]graph.Property{c.Before.Props, c.After.Props, c.Keys, c.Src.Keys, c.Dst.Keys} {
 		for i := range ps {
-			was := len(e.cols[at])
-			cell, ok := keys.AppendCell(e.cols[at], ps[i].Value)
-			if !ok {
-				return fmt.Errorf("changelog: a value of type %s cannot be stored", ps[i].Value.Kind())
+			col, err := appendValue(e.cols[at], &ps[i].Value)
+			if err != nil {
+				return err
 			}
-			e.cols[at] = cell
-			e.bytes += len(cell) - was
+			e.bytes += len(col) - len(e.cols[at])
+			e.cols[at] = col
 			at++
 		}
 	}
@@ -103,6 +102,15 @@ func (e *Encoder) Add(c *Change) error {
 		e.flush()
 	}
 	return nil
+}
+
+// appendValue appends the cell of a value to a column.
+func appendValue(col []byte, v *graph.Value) ([]byte, error) {
+	cell, ok := keys.AppendCell(col, *v)
+	if !ok {
+		return nil, fmt.Errorf("changelog: a value of type %s cannot be stored", v.Kind())
+	}
+	return cell, nil
 }
 
 // put appends a difference to a column.
