@@ -127,6 +127,7 @@ internal/query/watch
 internal/query/charge
 internal/query/token
 internal/query/changes
+internal/query/snapshot
 internal/query/procedure
 internal/query
 internal/bolt

@@ -23,6 +23,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/query/procedure"
+	"github.com/hopgate/hopgate/internal/query/snapshot"
 	"github.com/hopgate/hopgate/internal/query/steps"
 	"github.com/hopgate/hopgate/internal/query/trusted"
 	"github.com/hopgate/hopgate/internal/query/watch"
@@ -117,7 +118,7 @@ type Engine struct {
 	gate     gate
 	hotspots shard.Hotspots // of explicit transactions
 	cpu      cpuSlots
-	commits  atomic.Uint64 // see CommitNumber
+	tokens   snapshot.Tokens
 
 	labelled atomic.Int32 // number of profiles being taken
 
@@ -461,7 +462,7 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 		return err
 	}
 	res.q.cpu.compute()
-	res.checked = false
+	res.checked, res.q.at = false, snapshot.Of(tx)
 	if p.version != g.Version() && !res.rare.over() {
 		tx.Rollback()
 		return errStalePlan

@@ -20,6 +20,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fresh"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/query/plan/optimize"
+	"github.com/hopgate/hopgate/internal/query/snapshot"
 	"github.com/hopgate/hopgate/internal/query/steps"
 	"github.com/hopgate/hopgate/internal/query/trusted"
 	"github.com/hopgate/hopgate/internal/query/watch"
@@ -40,6 +41,8 @@ type FetchRequest struct {
 	Units int64
 	// Took, if not nil, is set to what the request took once it has ended.
 	Took *cost.Told
+	// Snapshot, if not nil, is set to the token of the snapshot that was read or left; see Result.Snapshot.
+	Snapshot *string
 	// Operation, if set, is the fetch that runs, with Params or what it decodes, in place of Body; Method is its own or "".
 	Operation *trusted.Call
 	Params    map[string]graph.Value
@@ -160,6 +163,12 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, need a
 		return res, err
 	}
 	defer tx.Rollback()
+	q.at = snapshot.Of(tx)
+	defer func() {
+		if req.Snapshot != nil {
+			*req.Snapshot = q.snapshot(e, g)
+		}
+	}()
 	catalog := g.Version()
 	r, lookups, err := verify.Apply(verify.Of(g.Definitions()), r, parse)
 	if err != nil {

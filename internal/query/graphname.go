@@ -2,7 +2,6 @@ package query
 
 import (
 	"context"
-	"time"
 
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
@@ -67,19 +66,4 @@ func (p *prepared) checkSystem() error {
 		return nil
 	}
 	return graph.SyntaxError("SystemGraph", graph.Pos{}, "the graph system holds no data; it takes SHOW commands, procedures of dbms and db, and commands for graphs")
-}
-
-// CommitNumber returns a number that identifies a state with all acknowledged commits. committed says that a commit has changed
-// something, which advances the number.
-func (e *Engine) CommitNumber(committed bool) uint64 {
-	for {
-		last := e.commits.Load()
-		if last > 0 && !committed {
-			return last
-		}
-		next := max(last+1, uint64(time.Now().UnixMicro()))
-		if e.commits.CompareAndSwap(last, next) {
-			return next
-		}
-	}
 }

@@ -38,9 +38,7 @@ type Result struct {
 	plan      *explain.Node
 	rare      *rare // or nil
 	err       error
-	waits     int64         // the instant at which it began to wait for its client; 0: it does not wait
-	waited    time.Duration // earlier waits
-	checked   bool          // see shard.Validator
+	checked   bool // see shard.Validator
 	truncated bool
 	closed    bool
 	place     fresh.Place // of identical requests, or 0
@@ -131,7 +129,7 @@ func (r *Result) goOn() error {
 			return err
 		}
 	}
-	if r.waits != 0 {
+	if r.rare.waiting() {
 		r.q.written()
 		return r.resume()
 	}
@@ -207,7 +205,12 @@ func (r *Result) rerun(err error) bool {
 type rare struct {
 	reruns shard.Reruns
 	shared *fresh.Answer // that batches are a copy of, or nil
+	waits  int64         // the instant at which it began to wait for its client; 0: it does not wait
+	waited time.Duration // earlier waits
 }
+
+// waiting reports whether the request waits for its client.
+func (r *rare) waiting() bool { return r != nil && r.waits != 0 }
 
 func (r *Result) uncommon() *rare {
 	if r.rare == nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/cypher/parse"
 	"github.com/hopgate/hopgate/internal/query/exec"
+	"github.com/hopgate/hopgate/internal/query/snapshot"
 	"github.com/hopgate/hopgate/internal/query/watch"
 	"github.com/hopgate/hopgate/internal/quota"
 	"github.com/hopgate/hopgate/internal/shard"
@@ -58,6 +59,7 @@ type Running struct {
 	most      int64                          // units that its client lets it be expected to take; 0: no limit
 	pools     atomic.Pointer[[]*memory.Pool] // pools that count its memory besides Engine.pool
 	rows      atomic.Int64
+	at        snapshot.At             // the snapshot that it reads, or has left
 	stood     exec.Stood              // what CALL {…} IN TRANSACTIONS has committed
 	ctx       lazyContext             // of a request outside explicit transactions
 	cancel    context.CancelCauseFunc // of the explicit transaction, or nil

@@ -7,6 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/changelog"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/notation"
+	"github.com/hopgate/hopgate/internal/query/snapshot"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -58,7 +59,45 @@ func (q *Running) tell(tx shard.Tx) {
 // commit commits a transaction of the request.
 func (q *Running) commit(ctx context.Context, tx shard.Tx) error {
 	q.tell(tx)
-	return tx.Commit(ctx)
+	err := tx.Commit(ctx)
+	if err == nil {
+		q.at = snapshot.After(tx)
+	}
+	return err
+}
+
+// Snapshot returns the token of the snapshot that the answer is of or, if it has written, of the state after that; "" if the graph numbers no
+// commits. See package snapshot.
+func (r *Result) Snapshot() string { return r.q.snapshot(r.e, r.g) }
+
+// Snapshot is that of a Result: before Commit, of the transaction's snapshot.
+func (t *Transaction) Snapshot() string { return t.listing.snapshot(t.e, t.g) }
+
+func (q *Running) snapshot(e *Engine, g shard.Graph) string {
+	if q.tx != nil {
+		q = q.tx
+	}
+	if g == nil || q.system {
+		return ""
+	}
+	text, err := e.tokens.Text(context.Background(), g, q.on(), q.at)
+	if err != nil {
+		return "" // the answer stands without it
+	}
+	return text
+}
+
+// Reached returns an error unless a graph has the snapshot that a token names; see snapshot.Tokens. Transactions that begin later have it too.
+func (e *Engine) Reached(ctx context.Context, name, token string) error {
+	name, err := e.GraphNamed(ctx, name)
+	if err != nil {
+		return err
+	}
+	g, err := e.current(ctx, name)
+	if err != nil {
+		return err
+	}
+	return e.tokens.Reached(ctx, g, name, token)
 }
 
 type runningKey struct{}

@@ -15,6 +15,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan/optimize"
+	"github.com/hopgate/hopgate/internal/query/snapshot"
 	"github.com/hopgate/hopgate/internal/query/steps"
 	"github.com/hopgate/hopgate/internal/query/watch"
 	"github.com/hopgate/hopgate/internal/shard"
@@ -114,6 +115,7 @@ func (e *Engine) Begin(ctx context.Context, opt TxOptions) (*Transaction, error)
 		t.listing.permitted.Store(uint32(access.Operations))
 	}
 	t.listing.setMetadata(opt.Metadata)
+	t.listing.at = snapshot.Of(tx)
 	t.listing.system, t.listing.stale = system, opt.Stale
 	e.metrics.TxBegun.Add(1)
 	t.stop = context.AfterFunc(t.ctx, t.abandon)

@@ -12,7 +12,7 @@ import (
 // Wait says that no one pulls rows until the next call of Next. Until then, the request gives up its place in the gate, and its
 // timeout does not run.
 func (r *Result) Wait() {
-	if r.closed || r.waits != 0 {
+	if r.closed || r.rare.waiting() {
 		return
 	}
 	r.q.written()
@@ -24,7 +24,7 @@ func (r *Result) Wait() {
 	if r.rows == nil {
 		return // the rows are complete
 	}
-	r.waits = instant()
+	r.uncommon().waits = instant()
 	if r.q.late != nil {
 		r.q.late.Stop()
 	}
@@ -32,11 +32,11 @@ func (r *Result) Wait() {
 
 // resume takes a place again after Wait.
 func (r *Result) resume() error {
-	began := r.waits
-	r.waits = 0
+	began := r.rare.waits
+	r.rare.waits = 0
 	if late := r.q.late; late != nil {
-		r.waited += time.Duration(instant() - began)
-		late.Reset(time.Until(r.start().Add(r.e.opt.Timeout + r.waited)))
+		r.rare.waited += time.Duration(instant() - began)
+		late.Reset(time.Until(r.start().Add(r.e.opt.Timeout + r.rare.waited)))
 	}
 	if r.q.quiet {
 		return nil

@@ -41,8 +41,8 @@ type LogState struct {
 type Committed interface {
 	// Position returns the number and the time of the last commit that the transaction's snapshot has.
 	Position() (number uint64, time int64)
-	// CommittedAt returns the number of the transaction's own commit once Commit has returned, 0 if it had nothing to commit.
-	CommittedAt() uint64
+	// CommittedAt returns the number and the time of the transaction's own commit once Commit has returned, 0 if it had nothing to commit.
+	CommittedAt() (number uint64, time int64)
 	// From says where the transaction comes from, for the log. It is called before Commit.
 	From(o changelog.Origin)
 }

@@ -41,8 +41,8 @@ func errOff() error {
 
 const invalidIdentifier = "ClientError.ChangeDataCapture.InvalidIdentifier"
 
-// errToken is the error of a client whose token cannot be read.
-func errToken(err error) error {
+// TokenError is the error of a client whose token cannot be read.
+func TokenError(err error) error {
 	switch {
 	case errors.Is(err, token.ErrOtherGraph):
 		return tokenError(graph.KindInvalid, invalidIdentifier, OtherGraph,
@@ -59,7 +59,8 @@ func errTooOld(commit, first uint64) error {
 		fmt.Sprintf("the log has dropped the changes after commit %d: it begins after commit %d", commit, first)+again)
 }
 
-func errOtherHistory(commit uint64) error {
+// HistoryError is the error of a client whose token is of a commit that the graph does not have.
+func HistoryError(commit uint64) error {
 	return tokenError(graph.KindInvalid, invalidIdentifier, OtherHistory,
 		fmt.Sprintf("the graph does not have commit %d of the token: it was restored to an earlier moment", commit)+again)
 }

@@ -127,7 +127,7 @@ func (tx committed) Features() shard.Features {
 }
 
 func (tx committed) Position() (number uint64, time int64) { return tx.state.Last, tx.state.LastTime }
-func (committed) CommittedAt() uint64                      { return 0 }
+func (committed) CommittedAt() (number uint64, time int64) { return 0, 0 }
 func (committed) From(changelog.Origin)                    {}
 
 // memoryLog is a commit log in memory.

@@ -149,7 +149,7 @@ func (s *Stream) allowed(ctx context.Context) error {
 func (s *Stream) continueFrom(ctx context.Context, text string, st shard.LogState) error {
 	t, err := s.signer.Parse(text, time.Now())
 	if err != nil {
-		return errToken(err)
+		return TokenError(err)
 	}
 	if t.Copy { // its transaction has ended
 		return s.beginCopy(ctx)
@@ -159,10 +159,10 @@ func (s *Stream) continueFrom(ctx context.Context, text string, st shard.LogStat
 	case t.Commit < st.First, t.Commit == st.First && t.Event > 0:
 		return errTooOld(t.Commit, st.First)
 	case t.Commit > st.Last:
-		return errOtherHistory(t.Commit)
+		return HistoryError(t.Commit)
 	case t.Commit == st.First:
 		if t.Time != st.FirstTime {
-			return errOtherHistory(t.Commit)
+			return HistoryError(t.Commit)
 		}
 		return nil
 	}
@@ -176,7 +176,7 @@ func (s *Stream) continueFrom(ctx context.Context, text string, st shard.LogStat
 		return err
 	}
 	if c == nil || c.Number != t.Commit || c.Time != t.Time {
-		return errOtherHistory(t.Commit)
+		return HistoryError(t.Commit)
 	}
 	if t.Event == 0 {
 		s.after = t
@@ -303,7 +303,7 @@ func (s *Stream) lost(ctx context.Context, err error) error {
 	case s.after.Commit < st.First:
 		return errTooOld(s.after.Commit, st.First)
 	case s.after.Commit > st.Last:
-		return errOtherHistory(s.after.Commit)
+		return HistoryError(s.after.Commit)
 	}
 	return err
 }

@@ -136,8 +136,8 @@ func (p *peer) ask(ctx context.Context, c *bolt.Context) (context.Context, error
 		return ctx, err
 	}
 	for _, b := range c.Bookmarks {
-		if !isBookmark(b) {
-			return ctx, graph.InvalidBookmark(b)
+		if err := p.reached(ctx, b); err != nil {
+			return ctx, err
 		}
 	}
 	ctx, meter, err := p.s.host.Rates.Arrive(ctx)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/hopgate/hopgate/internal/bolt"
@@ -84,19 +85,50 @@ func lookup(ctx context.Context, name string) ([]string, error) {
 	return out, nil
 }
 
-// bookmark names the state of a graph after a commit, which may have changed nothing.
-func (p *peer) bookmark(graphName string, changed bool) string {
-	return bookmarkPrefix + graphName + ":" + strconv.FormatUint(p.s.e.CommitNumber(changed), 10)
+// numbers count the states of graphs that commits have left, commands included, which no log counts.
+type numbers struct{ last atomic.Uint64 }
+
+// next returns the number of a state with all acknowledged commits. changed says that a commit has changed something, which advances it.
+func (n *numbers) next(changed bool) uint64 {
+	for {
+		last := n.last.Load()
+		if last > 0 && !changed {
+			return last
+		}
+		next := max(last+1, uint64(time.Now().UnixMicro()))
+		if n.last.CompareAndSwap(last, next) {
+			return next
+		}
+	}
 }
 
-// isBookmark reports whether this server issued a bookmark. A transaction sees all writes acknowledged before it began, so it waits
-// for no bookmark.
-func isBookmark(b string) bool {
+// bookmark names the state of a graph after a commit, which may have changed nothing, by a number and the token of its snapshot, if it has one.
+func (p *peer) bookmark(graphName string, changed bool, token string) string {
+	b := bookmarkPrefix + graphName + ":" + strconv.FormatUint(p.s.numbers.next(changed), 10)
+	if token != "" {
+		b += "-" + token
+	}
+	return b
+}
+
+// reached checks that the graph of a bookmark has the bookmark's snapshot. A transaction sees all writes acknowledged before it began, so it
+// waits for none.
+func (p *peer) reached(ctx context.Context, b string) error {
 	rest, ok := strings.CutPrefix(b, bookmarkPrefix)
 	at := strings.LastIndexByte(rest, ':')
 	if !ok || at < 1 {
-		return false
+		return graph.InvalidBookmark(b)
 	}
-	_, err := strconv.ParseUint(rest[at+1:], 10, 64)
-	return err == nil
+	number, token, signed := strings.Cut(rest[at+1:], "-")
+	if _, err := strconv.ParseUint(number, 10, 64); err != nil {
+		return graph.InvalidBookmark(b)
+	}
+	if !signed {
+		return nil
+	}
+	err := p.s.e.Reached(ctx, rest[:at], token)
+	if err != nil && graph.AsError(err).Kind != graph.KindUnavailable {
+		return graph.InvalidBookmark(b)
+	}
+	return err
 }

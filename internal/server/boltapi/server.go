@@ -34,6 +34,7 @@ const (
 
 // Server serves Bolt.
 type Server struct {
+	numbers  numbers
 	e        *query.Engine
 	host     *request.Host
 	opt      Options

@@ -16,14 +16,34 @@ const (
 	costKey = "hopgate-cost"
 	// ceilingKey is that by which a client bounds the units that its request may be expected to take.
 	ceilingKey = "hopgate-max-cost"
+	// snapshotKey is that of the token of the snapshot that an answer is of, and of one that it must have at least.
+	snapshotKey = "hopgate-snapshot"
 )
 
 func costTrailer(t *cost.Told) metadata.MD { return metadata.Pairs(costKey, t.String()) }
+
+func snapshotTrailer(token string) metadata.MD {
+	if token == "" {
+		return nil
+	}
+	return metadata.Pairs(snapshotKey, token)
+}
+
+// reached checks that a graph has the snapshots that a call brings.
+func reached(ctx context.Context, e *query.Engine, graphName string) error {
+	for _, token := range metadata.ValueFromIncomingContext(ctx, snapshotKey) {
+		if err := e.Reached(ctx, graphName, token); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // end ends a result, and with it the call, whose trailer tells what it took.
 func end(stream interface{ SetTrailer(metadata.MD) }, res *query.Result) {
 	took := res.Cost()
 	stream.SetTrailer(costTrailer(&took))
+	stream.SetTrailer(snapshotTrailer(res.Snapshot()))
 	res.Close()
 }
 

@@ -57,6 +57,9 @@ func (s *graphService) Query(req *pb.QueryRequest, stream grpc.ServerStreamingSe
 		}
 		q.ReadOnly = true
 	}
+	if err := reached(ctx, s.e, q.Graph); err != nil {
+		return wire.GRPCError(err)
+	}
 	q.Condition = condition(ctx)
 	res, err := s.e.Query(ctx, q)
 	if err != nil {
@@ -178,6 +181,13 @@ func (s *graphService) Fetch(req *pb.FetchRequest, stream grpc.ServerStreamingSe
 	}
 	var took cost.Told
 	q := query.FetchRequest{Graph: req.GetGraph(), Method: req.GetMethod(), Body: req.GetRequest(), Timeout: timeout, Stale: stale, Units: most, Took: &took}
+	var snapshot string
+	if q.Snapshot = &snapshot; err == nil {
+		err = reached(stream.Context(), s.e, q.Graph)
+	}
+	if err != nil {
+		return wire.GRPCError(err)
+	}
 	switch name, hash := req.GetOperation(), req.GetOperationHash(); {
 	case name == "" && hash == "":
 		q.Method = cmp.Or(q.Method, "get")
@@ -192,6 +202,7 @@ func (s *graphService) Fetch(req *pb.FetchRequest, stream grpc.ServerStreamingSe
 	q.Condition = condition(stream.Context())
 	code, err := s.e.Fetch(stream.Context(), q, chunks{stream})
 	stream.SetTrailer(costTrailer(&took))
+	stream.SetTrailer(snapshotTrailer(snapshot))
 	if err != nil {
 		return wire.GRPCError(err)
 	}

@@ -92,6 +92,7 @@ func (c *transactCall) step(ctx context.Context, req *pb.TransactRequest) error 
 		if err := c.tx.Commit(ctx); err != nil {
 			return err
 		}
+		c.stream.SetTrailer(snapshotTrailer(c.tx.Snapshot()))
 		counters := summary.CountersProto(c.tx.Counters(), query.SchemaCounters{})
 		return c.finish(&pb.TransactResponse{Part: &pb.TransactResponse_Committed{Committed: &pb.TransactCommitted{Counters: counters}}})
 	case *pb.TransactRequest_Rollback:
@@ -108,6 +109,9 @@ func (c *transactCall) begin(ctx context.Context, begin *pb.TransactBegin) error
 	}
 	stale, err := durationOf("max_staleness", begin.GetMaxStaleness())
 	if err != nil {
+		return err
+	}
+	if err := reached(ctx, c.s.e, begin.GetGraph()); err != nil {
 		return err
 	}
 	ended := make(chan struct{})

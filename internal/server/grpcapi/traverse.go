@@ -249,6 +249,9 @@ func (s *graphService) typed(stream grpc.ServerStream, req typedRequest, t query
 	if err != nil {
 		return nil, err
 	}
+	if err := reached(stream.Context(), s.e, req.GetGraph()); err != nil {
+		return nil, err
+	}
 	values, err := wire.ParamsFromProto(req.GetParameters(), charge)
 	if err != nil {
 		return nil, err

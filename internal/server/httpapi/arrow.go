@@ -39,7 +39,7 @@ func (s *arrowSink) Write(rec arrow.RecordBatch) error {
 func openArrow(w http.ResponseWriter, media string, status int, schema *arrow.Schema, sending func(), sent func(bytes int), c *fresh.Condition) (arrowstream.Sink, error) {
 	w.Header().Set("Content-Type", media)
 	tag(w, c, true)
-	announceCost(w)
+	announce(w)
 	w.WriteHeader(status)
 	flush := http.NewResponseController(w).Flush
 	out := countingWriter{w, sent}
@@ -67,6 +67,6 @@ func writeArrow(w http.ResponseWriter, res *query.Result, f format, status int, 
 		f.fail(w, err)
 		return
 	}
-	tellCost(w, res)
+	tell(w, res)
 	w.Header().Set(http.TrailerPrefix+summaryTrailer, summary.Text(res.Summary(), tail))
 }

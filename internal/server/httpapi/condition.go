@@ -44,4 +44,4 @@ func tag(w http.ResponseWriter, c *fresh.Condition, weak bool) {
 }
 
 // exposed are the response headers that pages of other origins may read.
-const exposed = "ETag, Retry-After, " + policyHeader + ", " + leftHeader + ", " + costHeader + ", " + request.Header
+const exposed = "ETag, Retry-After, " + policyHeader + ", " + leftHeader + ", " + costHeader + ", " + snapshotHeader + ", " + request.Header

@@ -9,7 +9,7 @@ import (
 )
 
 // corsHeaders are the request headers that pages of other origins may set.
-const corsHeaders = "Accept, Authorization, Content-Type, If-None-Match, " + staleHeader + ", Prefer, Traceparent, Tracestate, " + request.Header
+const corsHeaders = "Accept, Authorization, Content-Type, If-None-Match, " + staleHeader + ", " + snapshotHeader + ", Prefer, Traceparent, Tracestate, " + request.Header
 
 // checkWeb rejects requests that forbidden web pages may have sent. With tokens, no check is needed: browsers do not send bearer tokens on
 // their own.

@@ -38,12 +38,33 @@ func maxCost(r *http.Request, member int64) (int64, error) {
 	return n, nil
 }
 
-// announceCost announces the trailer. It must precede the header of the answer.
-func announceCost(w http.ResponseWriter) { w.Header().Add("Trailer", costHeader) }
+// snapshotHeader tells, as costHeader does, the token of the snapshot that an answer is of. In a request, it is that of a snapshot that the
+// answer must have at least.
+const snapshotHeader = "Hopgate-Snapshot"
 
-// tellCost sets the header or the trailer.
-func tellCost(w http.ResponseWriter, res *query.Result) {
+// announce announces the trailers. It must precede the header of the answer.
+func announce(w http.ResponseWriter) { w.Header().Add("Trailer", costHeader+", "+snapshotHeader) }
+
+// tell sets the headers or the trailers.
+func tell(w http.ResponseWriter, res *query.Result) {
 	w.Header().Set(costHeader, res.Cost().String())
+	tellSnapshot(w, res.Snapshot())
+}
+
+func tellSnapshot(w http.ResponseWriter, token string) {
+	if token != "" {
+		w.Header().Set(snapshotHeader, token)
+	}
+}
+
+// reached checks that a graph has the snapshots that a request brings.
+func (h *Handler) reached(r *http.Request, graphName string) error {
+	for _, token := range r.Header.Values(snapshotHeader) {
+		if err := h.e.Reached(r.Context(), graphName, token); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // countingWriter reports how many bytes it writes.

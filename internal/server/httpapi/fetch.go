@@ -47,6 +47,10 @@ func (h *Handler) fetch(w http.ResponseWriter, r *http.Request, method string) {
 	}
 	values := r.URL.Query()
 	req := query.FetchRequest{Graph: values.Get("graph"), Method: method, Body: body, Timeout: pref.wait, Stale: stale, Units: most}
+	if err := h.reached(r, req.Graph); err != nil {
+		out.fail(nil, err, start)
+		return
+	}
 	if values.Has("operation") || values.Has("hash") {
 		h.fetchOperation(r, out, req, values, start)
 		return
@@ -141,9 +145,11 @@ const mediaFetch = "application/json; charset=utf-8"
 
 // run runs a fetch and tells what it took, in a header or a trailer.
 func (f *fetchWriter) run(r *http.Request, e *query.Engine, req query.FetchRequest) (code int, err error) {
-	req.Took, req.Condition = &f.took, f.cond
+	var snapshot string
+	req.Took, req.Snapshot, req.Condition = &f.took, &snapshot, f.cond
 	if code, err = e.Fetch(r.Context(), req, f); err == nil {
 		f.w.Header().Set(costHeader, f.took.String())
+		tellSnapshot(f.w, snapshot)
 	}
 	return code, err
 }
@@ -157,7 +163,7 @@ func (f *fetchWriter) Write(p []byte) (int, error) {
 		f.sent = true
 		f.w.Header().Set("Content-Type", mediaFetch)
 		tag(f.w, f.cond, true)
-		announceCost(f.w)
+		announce(f.w)
 		f.w.WriteHeader(http.StatusOK)
 		if _, err := f.w.Write(f.buf); err != nil {
 			return 0, err

@@ -178,6 +178,9 @@ func (h *Handler) queryRequest(w http.ResponseWriter, r *http.Request, neo4j boo
 	if req, err = q.request(r, h.e.Charge(r.Context())); err != nil {
 		return req, err
 	}
+	if err := h.reached(r, q.Graph); err != nil {
+		return req, err
+	}
 	req.Unsafe = h.checkWrite(r)
 	if q.Operation == "" && q.Hash == "" {
 		return req, wire.CheckStatement(q.Statement)
@@ -301,7 +304,7 @@ func writeEnvelope(w http.ResponseWriter, res *query.Result, f format, status in
 			if !sent {
 				w.Header().Set("Content-Type", f.media)
 				tag(w, f.cond, f.cost)
-				announceCost(w)
+				announce(w)
 				w.WriteHeader(status)
 				sent = true
 			}
@@ -325,12 +328,12 @@ func writeEnvelope(w http.ResponseWriter, res *query.Result, f format, status in
 		w.Header().Set("Content-Type", f.media)
 		tag(w, f.cond, f.cost)
 		w.Header().Set("Content-Length", strconv.Itoa(len(buf)))
-		tellCost(w, res)
+		tell(w, res)
 		w.WriteHeader(status)
 	}
 	_, _ = w.Write(buf)
 	if sent {
-		tellCost(w, res)
+		tell(w, res)
 	}
 }
 
@@ -344,7 +347,7 @@ func writeLines(w http.ResponseWriter, res *query.Result, f format, status int, 
 	}
 	w.Header().Set("Content-Type", f.media)
 	tag(w, f.cond, f.cost)
-	announceCost(w)
+	announce(w)
 	w.WriteHeader(status)
 	c := http.NewResponseController(w)
 	buf := append(make([]byte, 0, 4096), `{"fields":`...)
@@ -386,7 +389,7 @@ func writeLines(w http.ResponseWriter, res *query.Result, f format, status int, 
 	res.Sent(len(buf))
 	res.Sending()
 	_, _ = w.Write(buf)
-	tellCost(w, res)
+	tell(w, res)
 }
 
 func appendNames(dst []byte, names []string) []byte {

@@ -41,6 +41,9 @@ func (h *Handler) runTyped(w http.ResponseWriter, r *http.Request, route string,
 	if req.Stale, err = staleness(r); err != nil {
 		return nil, err
 	}
+	if err := h.reached(r, req.Graph); err != nil {
+		return nil, err
+	}
 	req.Condition = c
 	if req.Limits.Units, err = maxCost(r, req.Limits.Units); err != nil {
 		return nil, err

@@ -122,6 +122,10 @@ func (h *Handler) transact(w http.ResponseWriter, r *http.Request, s step) {
 	}
 	var t *openTx
 	if s == beginStep {
+		if err := h.reached(r, opt.Graph); err != nil {
+			fail(err)
+			return
+		}
 		t, err = h.txs.begin(r.Context(), h.e, opt)
 	} else {
 		t, err = h.txs.find(r.Context(), opt.Graph, r.PathValue("id"))
@@ -150,6 +154,7 @@ func (h *Handler) transact(w http.ResponseWriter, r *http.Request, s step) {
 			fail(err)
 			return
 		}
+		tellSnapshot(w, t.Snapshot())
 		tail = func(dst []byte) []byte { return append(dst, `"bookmarks":[]`...) }
 	}
 	if res == nil {

@@ -427,7 +427,7 @@ type change struct {
 
 // commit applies the writers' changes and releases the writer's lock, which the caller holds. It returns when they are
 // durable and can be read. seq is the commit's number, 0 if there was nothing to commit.
-func (g *Graph) commit(c *change) (seq uint64, err error) {
+func (g *Graph) commit(c *change) (seq uint64, time int64, err error) {
 	some := false
 	for _, w := range c.ws {
 		some = some || !w.Empty()
@@ -446,7 +446,7 @@ func (g *Graph) commit(c *change) (seq uint64, err error) {
 	}
 	if err != nil || !some {
 		g.unlock()
-		return 0, err
+		return 0, 0, err
 	}
 	seq = info.Number
 	g.log.Done(info)
@@ -464,9 +464,9 @@ func (g *Graph) commit(c *change) (seq uint64, err error) {
 	g.compactor.Note()
 	g.unlock()
 	if err != nil {
-		return seq, errors.Join(err, wait())
+		return seq, info.Time, errors.Join(err, wait())
 	}
-	return seq, g.publish(p, wait())
+	return seq, info.Time, g.publish(p, wait())
 }
 
 // close closes the graph after the transactions that run have ended.

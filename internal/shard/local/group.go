@@ -27,6 +27,7 @@ type committing struct {
 	bytes int
 	role  chan role
 	seq   uint64
+	time  int64
 	err   error
 }
 
@@ -45,32 +46,32 @@ const (
 	groupBytes  = 256 << 10
 )
 
-// commitOver commits a transaction over a snapshot, and gives the commit's number, 0 if there was nothing to commit.
-func (tx *Tx) commitOver(ctx context.Context) (seq uint64, err error) {
+// commitOver commits a transaction over a snapshot, and gives the commit's number and time, 0 if there was nothing to commit.
+func (tx *Tx) commitOver(ctx context.Context) (seq uint64, time int64, err error) {
 	c := &committing{ctx: ctx, tx: tx, bytes: tx.Bytes(), role: make(chan role, 1)}
 	if tx.Empty() {
-		return 0, nil
+		return 0, 0, nil
 	}
 	g := tx.g
 	if err := g.writable(); err != nil { // before it waits behind commits that wait for disk space
-		return 0, err
+		return 0, 0, err
 	}
 	switch g.commits.await(c) {
 	case roleLead:
 		if err := g.lock(ctx); err != nil {
 			g.commits.leave()
-			return 0, err
+			return 0, 0, err
 		}
 		group := g.commits.take()
 		g.commitGroup(group)
 		g.commits.synced(len(group))
 	case roleAlone:
 		if err := g.lock(ctx); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		c.commitAlone()
 	}
-	return c.seq, c.err
+	return c.seq, c.time, c.err
 }
 
 // await waits for a transaction's role, which is roleDone if its context ends first.
@@ -156,7 +157,7 @@ func (c *committing) commitAlone() {
 		c.err = err
 		return
 	}
-	c.seq, c.err = c.tx.g.commit(&change{
+	c.seq, c.time, c.err = c.tx.g.commit(&change{
 		ws: m.Writers(), ids: c.tx.ids(), origins: []changelog.Origin{c.tx.origin}, next: due{at: m.Due()},
 	})
 }
@@ -180,9 +181,9 @@ func (g *Graph) commitGroup(group []*committing) {
 	for _, c := range in {
 		all.ids, all.origins = append(all.ids, c.tx.ids()...), append(all.origins, c.tx.origin)
 	}
-	seq, err := g.commit(all)
+	seq, time, err := g.commit(all)
 	for _, c := range in {
-		c.seq, c.err = seq, err
+		c.seq, c.time, c.err = seq, time, err
 	}
 	for _, c := range rest {
 		c.role <- roleDone

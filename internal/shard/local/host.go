@@ -109,7 +109,7 @@ func (h host) State() write.State { return h.g.state() }
 
 // CommitExpired implements maintain.Graph.
 func (h host) CommitExpired(ws []*staging.Writer, next int64) error {
-	_, err := h.g.commit(&change{ws: ws, next: due{next, true}})
+	_, _, err := h.g.commit(&change{ws: ws, next: due{next, true}})
 	return err
 }
 

@@ -54,7 +54,7 @@ func (g *Graph) Load(ctx context.Context, l *shard.Load) error {
 	}
 	tx.End()
 	defer g.Leave()
-	_, err = g.commit(&change{ws: tx.Writers(), load: b, next: due{at: tx.Due()}})
+	_, _, err = g.commit(&change{ws: tx.Writers(), load: b, next: due{at: tx.Due()}})
 	return err
 }
 

@@ -22,7 +22,7 @@ func (tx *Tx) Position() (number uint64, time int64) {
 }
 
 // CommittedAt implements shard.Committed.
-func (tx *Tx) CommittedAt() uint64 { return tx.seq }
+func (tx *Tx) CommittedAt() (number uint64, time int64) { return tx.seq, tx.time }
 
 // From implements shard.Committed.
 func (tx *Tx) From(o changelog.Origin) {

@@ -243,6 +243,6 @@ func (g offlineHost) Write(ctx context.Context, f func(ws []*staging.Writer) err
 	}
 	tx.End()
 	defer g.Leave()
-	_, err = g.commit(&change{ws: tx.Writers(), next: due{at: tx.Due()}})
+	_, _, err = g.commit(&change{ws: tx.Writers(), next: due{at: tx.Due()}})
 	return err
 }

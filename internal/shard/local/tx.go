@@ -32,6 +32,7 @@ type Tx struct {
 type writing struct {
 	id      storage.CommitID // of the commit, or zero
 	seq     uint64           // of the commit
+	time    int64            // of the commit, in nanoseconds since 1970
 	nth     int              // of those that were committed together
 	turn    *turns.Taker     // takes turns with others that change the same; or nil
 	origin  changelog.Origin
@@ -121,9 +122,9 @@ func (tx *Tx) Commit(ctx context.Context) error {
 	tx.End()
 	var err error
 	if tx.snap == nil {
-		tx.seq, err = tx.g.commit(&change{ws: tx.Writers(), ids: tx.ids(), origins: []changelog.Origin{tx.origin}, next: due{at: tx.Due()}})
+		tx.seq, tx.time, err = tx.g.commit(&change{ws: tx.Writers(), ids: tx.ids(), origins: []changelog.Origin{tx.origin}, next: due{at: tx.Due()}})
 	} else {
-		tx.seq, err = tx.commitOver(ctx)
+		tx.seq, tx.time, err = tx.commitOver(ctx)
 		tx.Discard()
 	}
 	tx.leave()

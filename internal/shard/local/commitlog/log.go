@@ -89,7 +89,7 @@ func Open(g Graph, on *read.Readers, shards []*storage.Shard, stop <-chan struct
 	if on.Options.ReadOnly {
 		return l, nil
 	}
-	if !ok && l.kept() {
+	if !ok && on.Options.LogBytes != 0 {
 		settings.Mode = changelog.Diff
 		if _, err := rand.Read(settings.Key[:]); err != nil {
 			return nil, err

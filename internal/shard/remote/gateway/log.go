@@ -68,7 +68,7 @@ type committed Tx
 func (tx *committed) Position() (number uint64, time int64) { return tx.l.commit, tx.l.time }
 
 // CommittedAt implements shard.Committed.
-func (tx *committed) CommittedAt() uint64 { return tx.number }
+func (tx *committed) CommittedAt() (number uint64, time int64) { return tx.number, tx.time }
 
 // From implements shard.Committed.
 func (tx *committed) From(o changelog.Origin) {

@@ -42,6 +42,7 @@ type Tx struct {
 
 	origin *pb.Origin // where it comes from; nil if nobody said
 	number uint64     // of its commit
+	time   int64      // of its commit
 
 	mu     sync.Mutex
 	counts *graph.Counts // nil after a change, until Counts asks for them
@@ -610,7 +611,7 @@ func (tx *Tx) commit(ctx context.Context) error {
 	}
 	a, err := tx.g.s.lead.Commit(ctx, &pb.CommitRequest{Graph: tx.g.name, Tx: tx.l.id, Id: id[:], Origin: tx.origin})
 	if err == nil {
-		tx.number = a.GetCommit()
+		tx.number, tx.time = a.GetCommit(), a.GetTime()
 		return nil
 	}
 	if f := wire.Fault(err); f != nil && f.Kind != graph.KindUnknown || status.Code(err) == codes.Unimplemented {
@@ -626,6 +627,9 @@ func (tx *Tx) commit(ctx context.Context) error {
 		case limited.Err() != nil || status.Code(err) == codes.Unimplemented:
 			return unknown
 		case err == nil && r.GetOutcome() == pb.OutcomeResponse_OUTCOME_COMMITTED:
+			if st, err := (*changeLog)(tx.g).LogState(limited); err == nil {
+				tx.number, tx.time = st.Last, st.LastTime // its own commit, or a later one
+			}
 			return nil
 		case err == nil && r.GetOutcome() == pb.OutcomeResponse_OUTCOME_ABSENT:
 			return wire.Unavailable(shard.TransactionLost, "the leader was lost before it committed the transaction; run it again", nil)

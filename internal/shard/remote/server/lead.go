@@ -443,7 +443,8 @@ func (s *leadService) Commit(ctx context.Context, r *pb.CommitRequest) (*pb.Comm
 			t.tx.From(originOf(r.GetOrigin()))
 		}
 		err := t.tx.Commit(ctx)
-		return &pb.CommitResponse{Commit: t.tx.CommittedAt()}, err
+		number, time := t.tx.CommittedAt()
+		return &pb.CommitResponse{Commit: number, Time: time}, err
 	})
 }
 

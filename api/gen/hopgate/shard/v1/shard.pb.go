@@ -5805,8 +5805,9 @@ func (x *CommitRequest) GetOrigin() *Origin {
 
 type CommitResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// commit is the number of the commit, 0 if there was nothing to commit.
+	// commit is the number of the commit, 0 if there was nothing to commit; time is its time in nanoseconds since 1970.
 	Commit        uint64 `protobuf:"varint,1,opt,name=commit,proto3" json:"commit,omitempty"`
+	Time          int64  `protobuf:"fixed64,2,opt,name=time,proto3" json:"time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5844,6 +5845,13 @@ func (*CommitResponse) Descriptor() ([]byte, []int) {
 func (x *CommitResponse) GetCommit() uint64 {
 	if x != nil {
 		return x.Commit
+	}
+	return 0
+}
+
+func (x *CommitResponse) GetTime() int64 {
+	if x != nil {
+		return x.Time
 	}
 	return 0
 }
@@ -8645,9 +8653,10 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x0e\n" +
 	"\x02tx\x18\x02 \x01(\x04R\x02tx\x12\x0e\n" +
 	"\x02id\x18\x03 \x01(\fR\x02id\x120\n" +
-	"\x06origin\x18\x04 \x01(\v2\x18.hopgate.shard.v1.OriginR\x06origin\"(\n" +
+	"\x06origin\x18\x04 \x01(\v2\x18.hopgate.shard.v1.OriginR\x06origin\"<\n" +
 	"\x0eCommitResponse\x12\x16\n" +
-	"\x06commit\x18\x01 \x01(\x04R\x06commit\"\x9e\x01\n" +
+	"\x06commit\x18\x01 \x01(\x04R\x06commit\x12\x12\n" +
+	"\x04time\x18\x02 \x01(\x10R\x04time\"\x9e\x01\n" +
 	"\x06Origin\x12\x18\n" +
 	"\astarted\x18\x01 \x01(\x10R\astarted\x12\x12\n" +
 	"\x04user\x18\x02 \x01(\tR\x04user\x12\x1a\n" +
