@@ -25,7 +25,7 @@ func newOracle(t testing.TB) shard.Store {
 
 // newLocal returns a store on disk, of two shards.
 func newLocal(t testing.TB) shard.Store {
-	store, err := local.Open(local.Options{Dir: t.TempDir(), Shards: 2, Logger: slog.New(slog.DiscardHandler)})
+	store, err := local.Open(local.Options{Dir: t.TempDir(), Shards: 2, LogBytes: 1 << 30, Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
 	return store

@@ -26,7 +26,7 @@ type Feeds struct {
 }
 
 // New returns the feeds of an engine, which end with drained, and registers their metrics.
-func New(e *query.Engine, registry prometheus.Registerer, drained context.Context) *Feeds {
+func New(drained context.Context, e *query.Engine, registry prometheus.Registerer) *Feeds {
 	f := &Feeds{
 		e: e, drained: drained, lag: map[*Feed]uint64{},
 		open: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "hopgate_change_streams", Help: "Open change streams, by transport."}, []string{"transport"}),

@@ -94,7 +94,7 @@ func (h *Host) EnsureDefaults() {
 		h.Monitor = NewMonitor(h.Registry, h.Engine.Watch(), h.Log)
 	}
 	if h.Feeds == nil {
-		h.Feeds = feed.New(h.Engine, h.Registry, h.Drained)
+		h.Feeds = feed.New(h.Drained, h.Engine, h.Registry)
 	}
 	if h.Address == nil {
 		h.Address = func(string) string { return "" }
