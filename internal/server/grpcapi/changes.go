@@ -47,7 +47,7 @@ func (s *graphService) Changes(req *pb.ChangesRequest, stream grpc.ServerStreami
 	if err := stream.Send(&pb.ChangesResponse{Token: f.Token()}); err != nil {
 		return err
 	}
-	values := req.GetFormat() <= pb.ChangeFormat_CHANGE_FORMAT_VALUES
+	out := changesPart{values: req.GetFormat() <= pb.ChangeFormat_CHANGE_FORMAT_VALUES}
 	for {
 		events, err := f.Next(stream.Context())
 		switch {
@@ -58,33 +58,44 @@ func (s *graphService) Changes(req *pb.ChangesRequest, stream grpc.ServerStreami
 		case err != nil:
 			return wire.GRPCError(err)
 		}
-		out, size := &pb.ChangesResponse{}, 0
+		out.reset()
 		for i := range events {
-			e := changeProto(f, &events[i], values)
-			out.Events = append(out.Events, e)
-			if size += proto.Size(e); size < changesBytes || i+1 == len(events) {
+			if out.add(f, &events[i]); out.size < changesBytes || i+1 == len(events) {
 				continue
 			}
-			out.Token = e.GetId()
-			if err := stream.Send(out); err != nil {
+			if err := stream.Send(&pb.ChangesResponse{Events: out.events, Token: events[i].ID()}); err != nil {
 				return err
 			}
-			out, size = &pb.ChangesResponse{}, 0
+			out.reset()
 		}
-		out.Token = f.Token()
-		if err := stream.Send(out); err != nil {
+		if err := stream.Send(&pb.ChangesResponse{Events: out.events, Token: f.Token()}); err != nil {
 			return err
 		}
 	}
 }
 
-func changeProto(f *feed.Feed, e *changes.Event, values bool) *pb.ChangeEvent {
+// changesPart are the events of a message.
+type changesPart struct {
+	values bool // as values
+	events []*pb.ChangeEvent
+	size   int
+	text   []byte // of all events
+}
+
+// reset empties the part once its message has been sent, which encodes it.
+func (p *changesPart) reset() { p.events, p.size, p.text = p.events[:0], 0, p.text[:0] }
+
+func (p *changesPart) add(f *feed.Feed, e *changes.Event) {
 	out := &pb.ChangeEvent{Id: e.ID(), TxId: e.TxID, Seq: e.Seq, Last: e.Last}
-	if !values {
-		out.Json = f.Append(nil, e)
-		return out
+	if p.values {
+		c := e.Columns()
+		out.Metadata, out.Event = wire.ToProto(c[3]), wire.ToProto(c[4])
+		p.size += proto.Size(out)
+	} else {
+		at := len(p.text)
+		p.text = f.Append(p.text, e)
+		out.Json = p.text[at:len(p.text):len(p.text)]
+		p.size += len(out.Json) + len(out.Id)
 	}
-	c := e.Columns()
-	out.Metadata, out.Event = wire.ToProto(c[3]), wire.ToProto(c[4])
-	return out
+	p.events = append(p.events, out)
 }
