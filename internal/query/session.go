@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"net"
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/changelog"
@@ -18,6 +19,8 @@ type Session struct {
 	Server   string // the address that the client has reached
 	Agent    string // the client's name for itself
 	Protocol string // for example, bolt
+	// From and To are in place of Address and Server, if these are "".
+	From, To net.Addr
 }
 
 type sessionKey struct{}
@@ -38,7 +41,14 @@ func (q *Running) Session() Session {
 	if q.session == nil {
 		return Session{}
 	}
-	return *q.session
+	s := *q.session
+	if s.Address == "" && s.From != nil {
+		s.Address = s.From.String()
+	}
+	if s.Server == "" && s.To != nil {
+		s.Server = s.To.String()
+	}
+	return s
 }
 
 // tell tells a transaction, which may be logged, where it comes from.

@@ -6,9 +6,11 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/quota"
 	"github.com/hopgate/hopgate/internal/server/request"
 	"github.com/hopgate/hopgate/internal/server/wire"
@@ -24,12 +26,21 @@ const openMethods = "/grpc.health.v1.Health/"
 // caller may read.
 var everyone = map[string]bool{"Schema": true, "Stats": true, "RunningQueries": true, "KillQuery": true, "Version": true}
 
+// connected returns a context that names the connection of a call.
+func connected(ctx context.Context) context.Context {
+	s := &query.Session{Protocol: "grpc"}
+	if p, ok := peer.FromContext(ctx); ok {
+		s.From, s.To = p.Addr, p.LocalAddr
+	}
+	return query.WithSession(ctx, s)
+}
+
 // enter authenticates and authorises a call and applies its rate limits.
 func enter(ctx context.Context, host *request.Host, method string) (context.Context, *access.Meter, error) {
 	if strings.HasPrefix(method, openMethods) {
 		return ctx, nil, nil
 	}
-	ctx, err := authenticate(ctx, host, method)
+	ctx, err := authenticate(connected(ctx), host, method)
 	if err != nil {
 		return ctx, nil, wire.GRPCError(err)
 	}

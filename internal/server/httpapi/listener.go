@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/server/request"
 )
 
@@ -30,6 +31,9 @@ func Transport(opt Options) request.Transport {
 		l.handler.discovery(opt.Console)
 		l.Server = NewServer(http.HandlerFunc(l.serve), host.Log)
 		l.Server.ConnState = l.note
+		l.Server.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+			return query.WithSession(ctx, &query.Session{Protocol: "http", From: c.RemoteAddr(), To: c.LocalAddr()})
+		}
 		host.Goodbyes = append(host.Goodbyes, l.sayGoodbye)
 		return l
 	}}
