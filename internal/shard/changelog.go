@@ -50,7 +50,7 @@ type Committed interface {
 // LogOff is the error of who reads the log of a graph that keeps none.
 func LogOff(name string) error {
 	return &graph.Error{
-		Kind: graph.KindInvalid, Code: "Neo.ClientError.ChangeDataCapture.Disabled", Type: "ArgumentError", Phase: graph.PhaseRuntime, Detail: "ChangeLogOff",
+		Kind: graph.KindInvalid, Code: "Neo.DatabaseError.ChangeDataCapture.Disabled", Type: "ArgumentError", Phase: graph.PhaseRuntime, Detail: "ChangeLogOff",
 		Msg: fmt.Sprintf("graph %q keeps no commit log; set its option txLogEnrichment to 'DIFF' or 'FULL', and start the server with --log-retention above 0", name),
 	}
 }

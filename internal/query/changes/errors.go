@@ -11,7 +11,7 @@ import (
 // The details of the errors.
 const (
 	// Off says that the graph keeps no log.
-	Off = "ChangesOff"
+	Off = "ChangeLogOff"
 	// Malformed says that a token is none, or was changed.
 	Malformed = "TokenMalformed"
 	// OtherGraph says that a token is of another graph.
@@ -32,11 +32,6 @@ func tokenError(kind graph.Kind, code, detail, msg string) *graph.Error {
 	return &graph.Error{
 		Kind: kind, Code: "Neo." + code, Type: "ChangesError", Phase: graph.PhaseRuntime, Detail: detail, Msg: msg,
 	}
-}
-
-func errOff() error {
-	return tokenError(graph.KindInvalid, "DatabaseError.ChangeDataCapture.Disabled", Off,
-		"the graph keeps no log of its changes; turn it on with ALTER DATABASE … SET OPTION txLogEnrichment 'DIFF', and --log-retention above 0")
 }
 
 const invalidIdentifier = "ClientError.ChangeDataCapture.InvalidIdentifier"

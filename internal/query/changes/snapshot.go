@@ -44,7 +44,7 @@ func (s *Stream) beginCopy(ctx context.Context) error {
 	if f.Validator != nil {
 		err = f.Validator.Check(ctx)
 	} else if f.Commits == nil {
-		err = errOff()
+		err = shard.LogOff(s.database)
 	}
 	if err != nil {
 		tx.Rollback()

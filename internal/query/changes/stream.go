@@ -103,9 +103,9 @@ func Open(ctx context.Context, g shard.Graph, req Request) (*Stream, error) {
 	return s, nil
 }
 
-// Position returns the token of Earliest or Current.
-func Position(ctx context.Context, g shard.Graph, name, from string) (string, error) {
-	s, err := Open(ctx, g, Request{Graph: name, From: from})
+// Position returns the token of Earliest or Current, which is From.
+func Position(ctx context.Context, g shard.Graph, req Request) (string, error) {
+	s, err := Open(ctx, g, req)
 	if err != nil {
 		return "", err
 	}
@@ -121,11 +121,11 @@ func open(ctx context.Context, g shard.Graph, req Request) (*Stream, shard.LogSt
 		return nil, shard.LogState{}, err
 	}
 	if s.log = s.g.ChangeLog(); s.log == nil {
-		return nil, shard.LogState{}, errOff()
+		return nil, shard.LogState{}, shard.LogOff(s.database)
 	}
 	st, err := s.log.LogState(ctx)
 	if err == nil && st.Mode == changelog.Off {
-		err = errOff()
+		err = shard.LogOff(s.database)
 	}
 	if err != nil {
 		return nil, st, err

@@ -89,7 +89,7 @@ func setMode(name string, mode changelog.Mode) Set {
 		case mode == changelog.Off:
 			return nil
 		}
-		return badGraphOption("%s cannot be %s: the server keeps no log of changes; start it with --log-retention above 0", LogMode, mode)
+		return shard.LogOff(name)
 	}
 }
 

@@ -17,7 +17,7 @@ func (r *Registry) addChanges() {
 		} {
 			r.add(space+p.name+"() :: (id :: STRING)", p.description,
 				func(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
-					id, err := changes.Position(ctx, c.Graph, r.host.Graph(ctx), p.from)
+					id, err := changes.Position(ctx, c.Graph, r.changesOf(ctx, p.from))
 					return column([]string{id}), err
 				})
 		}
@@ -38,8 +38,8 @@ func (r *Registry) openChanges(ctx context.Context, c *exec.Call) (exec.Stream, 
 	if err != nil {
 		return nil, err
 	}
-	req := changes.Request{Graph: r.host.Graph(ctx), Selectors: selectors, Bounded: true}
-	req.Database = r.clientName(req.Graph)
+	req := r.changesOf(ctx, "")
+	req.Selectors, req.Bounded = selectors, true
 	if v := c.Args[0]; !v.IsNull() {
 		req.From = v.Str()
 	}
@@ -48,6 +48,12 @@ func (r *Registry) openChanges(ctx context.Context, c *exec.Call) (exec.Stream, 
 		return nil, err
 	}
 	return changeRows{s}, nil
+}
+
+// changesOf asks for the changes of the graph at hand.
+func (r *Registry) changesOf(ctx context.Context, from string) changes.Request {
+	name := r.host.Graph(ctx)
+	return changes.Request{Graph: name, Database: r.clientName(name), From: from}
 }
 
 // changeRows are the rows of db.cdc.query.

@@ -313,6 +313,9 @@ func (l *Log) AwaitLog(ctx context.Context, after uint64) error {
 
 // SetLogMode implements shard.ChangeLog.
 func (l *Log) SetLogMode(ctx context.Context, mode changelog.Mode) error {
+	if mode != changelog.Off && !l.kept() {
+		return shard.LogOff(l.on.Name)
+	}
 	if err := l.g.Lock(ctx); err != nil {
 		return err
 	}
