@@ -14,9 +14,6 @@ import (
 
 // Recorder adds what a transaction changes to the records of its writers for the commit log, with what there was before: of a vertex in the
 // record of its shard, of an edge in that of its source. Hidden properties are not in the log.
-//
-// An element that changes again may be recorded with what it had before an earlier change: who reads the log takes the first state before
-// and the last one after.
 type Recorder struct {
 	tx   *Mutator
 	mode changelog.Mode
@@ -25,7 +22,8 @@ type Recorder struct {
 	before, was, after []graph.Property
 	keys               [3][]graph.Property
 	read               []graph.PropID
-	// What prefetch has read: properties of vertices, some of them by columns, whole vertices and edges, each in the order of their ids.
+	// What prefetch has read, with what has changed since: properties of vertices, some of them by columns, whole vertices and edges, each in
+	// the order of their ids.
 	ids    []graph.VertexID
 	props  []graph.PropID
 	cols   [][]graph.Value
@@ -39,6 +37,9 @@ type Recorder struct {
 
 // Mode says how much is recorded.
 func (r *Recorder) Mode() changelog.Mode { return r.mode }
+
+// full reports whether changes have all properties.
+func (r *Recorder) full() bool { return r.mode == changelog.Full }
 
 // begin says how much is recorded.
 func (r *Recorder) begin(tx *Mutator, mode changelog.Mode) {
@@ -113,7 +114,7 @@ func (r *Recorder) prefetch(ctx context.Context, ms []shard.Mutation) error {
 	for i := range ms {
 		switch m := &ms[i]; m.Op {
 		case shard.SetVertex, shard.SetLabels:
-			if r.mode == changelog.Full {
+			if r.full() {
 				r.whole = append(r.whole, m.Vertex)
 				continue
 			}
@@ -218,13 +219,17 @@ func (r *Recorder) edgeRecord(ctx context.Context, e graph.Edge) ([]graph.Proper
 	if r.mode == changelog.Off {
 		return nil, nil
 	}
-	at, ok := slices.BinarySearchFunc(r.edges, e.ID, func(e graph.Edge, id graph.EdgeID) int { return cmp.Compare(e.ID, id) })
-	if ok {
+	if at, ok := r.edgeAt(e); ok {
 		return r.bodies[at].Props, nil
 	}
 	var rec [1]shard.Record
 	err := r.readEdges(ctx, []graph.Edge{e}, rec[:])
 	return rec[0].Props, err
+}
+
+// edgeAt returns where an edge is among those that prefetch has read.
+func (r *Recorder) edgeAt(e graph.Edge) (int, bool) {
+	return slices.BinarySearchFunc(r.edges, e.ID, func(e graph.Edge, id graph.EdgeID) int { return cmp.Compare(e.ID, id) })
 }
 
 // visible appends to dst the properties that are not hidden, in ascending order; with nulls also those that are null.
@@ -273,9 +278,26 @@ func (r *Recorder) Created(id graph.VertexID, set graph.LabelSet, props []graph.
 		return nil
 	}
 	r.after = visible(r.after[:0], props, false)
+	r.note(id, r.after)
 	r.keys[0] = pick(r.keys[0][:0], r.after, r.keyProps(set))
-	r.c = changelog.Change{Op: changelog.Created, Vertex: id, After: changelog.State{Labels: set, Props: r.after}, Keys: r.keys[0]}
+	r.c = changelog.Change{Op: changelog.Created, Full: r.full(), Vertex: id, After: changelog.State{Labels: set, Props: r.after}, Keys: r.keys[0]}
 	return r.tx.ws[id.Shard()].Log.Add(&r.c)
+}
+
+// note brings what prefetch has read of a vertex up to date.
+func (r *Recorder) note(id graph.VertexID, props []graph.Property) {
+	if at, ok := slices.BinarySearch(r.whole, id); ok {
+		r.recs[at].Props = over(slices.Clone(r.recs[at].Props), props)
+	}
+	row, ok := slices.BinarySearch(r.ids, id)
+	if !ok {
+		return
+	}
+	for _, p := range props {
+		if col, ok := slices.BinarySearch(r.props, p.ID); ok {
+			r.cols[col][row] = p.Value
+		}
+	}
 }
 
 // set records properties, or labels, that a vertex gets, before it does.
@@ -289,7 +311,7 @@ func (r *Recorder) set(ctx context.Context, id graph.VertexID, old, set graph.La
 	}
 	ks := r.keyProps(set)
 	var before []graph.Property
-	if r.mode == changelog.Full {
+	if r.full() {
 		before, err = r.record(ctx, id)
 		before = visible(nil, before, false)
 	} else {
@@ -306,6 +328,7 @@ func (r *Recorder) set(ctx context.Context, id graph.VertexID, old, set graph.La
 	r.before = before
 	r.changed(before, r.after, ks)
 	r.c.Vertex, r.c.Before.Labels, r.c.After.Labels = id, old, set
+	r.note(id, r.after)
 	return r.tx.ws[id.Shard()].Log.Add(&r.c)
 }
 
@@ -313,11 +336,11 @@ func (r *Recorder) set(ctx context.Context, id graph.VertexID, old, set graph.La
 // of keys.
 func (r *Recorder) changed(before, after []graph.Property, ks []graph.PropID) {
 	whole := after
-	if len(before) > len(after) || r.mode == changelog.Full || len(ks) > 0 {
+	if len(before) > len(after) || r.full() || len(ks) > 0 {
 		whole = over(slices.Clone(before), after)
 	}
 	r.keys[0] = pick(r.keys[0][:0], whole, ks)
-	if r.mode == changelog.Full {
+	if r.full() {
 		after = whole
 	}
 	was := r.was[:0]
@@ -326,7 +349,7 @@ func (r *Recorder) changed(before, after []graph.Property, ks []graph.PropID) {
 	}
 	r.was = was
 	r.c = changelog.Change{
-		Op: changelog.Changed, Full: r.mode == changelog.Full, Before: changelog.State{Props: was}, After: changelog.State{Props: after}, Keys: r.keys[0],
+		Op: changelog.Changed, Full: r.full(), Before: changelog.State{Props: was}, After: changelog.State{Props: after}, Keys: r.keys[0],
 	}
 }
 
@@ -341,7 +364,7 @@ func (r *Recorder) deleted(ctx context.Context, id graph.VertexID, set graph.Lab
 	}
 	r.before = visible(r.before[:0], all, false)
 	r.keys[0] = pick(r.keys[0][:0], r.before, r.keyProps(set))
-	r.c = changelog.Change{Op: changelog.Deleted, Vertex: id, Before: changelog.State{Labels: set, Props: r.before}, Keys: r.keys[0]}
+	r.c = changelog.Change{Op: changelog.Deleted, Full: r.full(), Vertex: id, Before: changelog.State{Labels: set, Props: r.before}, Keys: r.keys[0]}
 	return r.tx.ws[id.Shard()].Log.Add(&r.c)
 }
 
@@ -384,8 +407,11 @@ func (r *Recorder) CreatedEdge(ctx context.Context, e graph.Edge, props []graph.
 		return nil
 	}
 	r.after = visible(r.after[:0], props, false)
+	if at, ok := r.edgeAt(e); ok {
+		r.bodies[at].Props = slices.Clone(r.after)
+	}
 	r.keys[0] = pick(r.keys[0][:0], r.after, r.edgeKeys(e.Type))
-	r.c = changelog.Change{Op: changelog.Created, After: changelog.State{Props: r.after}, Keys: r.keys[0]}
+	r.c = changelog.Change{Op: changelog.Created, Full: r.full(), After: changelog.State{Props: r.after}, Keys: r.keys[0]}
 	return r.addEdge(ctx, e)
 }
 
@@ -404,6 +430,9 @@ func (r *Recorder) setEdge(ctx context.Context, e graph.Edge, props []graph.Prop
 	}
 	r.before = visible(r.before[:0], before, false)
 	r.changed(r.before, r.after, r.edgeKeys(e.Type))
+	if at, ok := r.edgeAt(e); ok {
+		r.bodies[at].Props = over(slices.Clone(r.before), r.after)
+	}
 	return r.addEdge(ctx, e)
 }
 
@@ -414,6 +443,6 @@ func (r *Recorder) deletedEdge(ctx context.Context, e graph.Edge, props []graph.
 	}
 	r.before = visible(r.before[:0], props, false)
 	r.keys[0] = pick(r.keys[0][:0], r.before, r.edgeKeys(e.Type))
-	r.c = changelog.Change{Op: changelog.Deleted, Before: changelog.State{Props: r.before}, Keys: r.keys[0]}
+	r.c = changelog.Change{Op: changelog.Deleted, Full: r.full(), Before: changelog.State{Props: r.before}, Keys: r.keys[0]}
 	return r.addEdge(ctx, e)
 }
