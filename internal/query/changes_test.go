@@ -21,10 +21,15 @@ import (
 
 // newLogged returns an engine over a store that keeps the logs of its graphs, up to so many bytes.
 func newLogged(t testing.TB, bytes int64) *Engine {
-	store, err := local.Open(local.Options{Dir: t.TempDir(), Shards: 2, LogBytes: bytes, Logger: slog.New(slog.DiscardHandler)})
+	e, closeStore := openLogged(t, t.TempDir(), bytes)
+	t.Cleanup(closeStore)
+	return e
+}
+
+func openLogged(t testing.TB, dir string, bytes int64) (e *Engine, closeStore func()) {
+	store, err := local.Open(local.Options{Dir: dir, Shards: 2, LogBytes: bytes, Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, store.Close()) })
-	return New(restricted.NewStore(store), Options{})
+	return New(restricted.NewStore(store), Options{}), func() { require.NoError(t, store.Close()) }
 }
 
 // changesOf returns the events of a graph as JSON, up to the end of its log, and the token after them.
@@ -183,4 +188,63 @@ func TestChangesOfConcurrentCommits(t *testing.T) {
 		}
 	}
 	require.Equal(t, workers*each, n)
+}
+
+// TestTokensOutliveTheServer shows that a token continues after a restart and changes of other graphs, and that a graph that is made again
+// refuses those of the former one.
+func TestTokensOutliveTheServer(t *testing.T) {
+	dir := t.TempDir()
+	e, closeStore := openLogged(t, dir, 64<<20)
+	must(t, e, "CREATE DATABASE g")
+	must(t, e, "CREATE DATABASE other")
+	rows, err := e.rows(Request{Graph: "g", Statement: "UNWIND range(1, 5) AS x CREATE (:A {x: x})"})
+	require.NoError(t, err)
+	require.Empty(t, rows)
+	s, err := e.Changes(t.Context(), "g", changes.Request{From: changes.Earliest})
+	require.NoError(t, err)
+	es, err := s.Next(t.Context(), 0, 2) // within a transaction
+	require.NoError(t, err)
+	require.Len(t, es, 2)
+	from := s.Token()
+	s.Close()
+	closeStore()
+
+	e, closeStore = openLogged(t, dir, 64<<20)
+	defer func() { closeStore() }()
+	must(t, e, "DROP DATABASE other")
+	must(t, e, "CREATE DATABASE other")
+	_, err = e.rows(Request{Graph: "g", Statement: "CREATE (:A {x: 6})"})
+	require.NoError(t, err)
+	lines, _, err := changesOf(t, e, "g", changes.Request{From: from})
+	require.NoError(t, err)
+	require.Len(t, lines, 4)
+	for i, line := range lines {
+		require.Contains(t, line, fmt.Sprintf(`"properties":{"x":%d}`, i+3))
+	}
+	_, _, err = changesOf(t, e, "other", changes.Request{From: from})
+	require.Equal(t, changes.OtherGraph, graph.AsError(err).Detail)
+	must(t, e, "CREATE OR REPLACE DATABASE g")
+	_, _, err = changesOf(t, e, "g", changes.Request{From: from})
+	require.Equal(t, changes.OtherGraph, graph.AsError(err).Detail)
+}
+
+// TestAlterGraphInTransactions shows that the option is set when its transaction commits, by an admin of all graphs.
+func TestAlterGraphInTransactions(t *testing.T) {
+	e := newLogged(t, 64<<20)
+	mode := func() string { return must(t, e, "SHOW DATABASE neo4j YIELD options")[0] }
+	tx := begin(t, e, TxOptions{})
+	tx.must(t, "ALTER DATABASE neo4j SET OPTION txLogEnrichment 'FULL'")
+	require.Equal(t, "[{txLogEnrichment: 'DIFF'}]", mode())
+	require.NoError(t, tx.Commit(t.Context()))
+	require.Equal(t, "[{txLogEnrichment: 'FULL'}]", mode())
+	for _, statement := range []string{"ALTER DATABASE nothing SET OPTION txLogEnrichment 'FULL'", "ALTER DATABASE neo4j SET OPTION txLogEnrichment 'MORE'"} {
+		tx = begin(t, e, TxOptions{})
+		_, err := rowsOf(tx.Run(t.Context(), Request{Statement: statement}))
+		require.Error(t, err)
+		tx.Rollback()
+	}
+	admin := access.WithIdentity(t.Context(), &access.Identity{Name: "ann", Graph: map[string]access.Role{DefaultGraph: access.Admin}})
+	_, err := rowsOf(e.Query(admin, Request{Statement: "ALTER DATABASE neo4j SET OPTION txLogEnrichment 'OFF'"}))
+	require.Equal(t, graph.KindDenied, graph.AsError(err).Kind)
+	require.Equal(t, "[{txLogEnrichment: 'FULL'}]", mode())
 }
