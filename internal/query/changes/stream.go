@@ -236,6 +236,7 @@ func (s *Stream) Next(ctx context.Context, wait time.Duration, max int) ([]Event
 			s.emit(max - len(s.events))
 			continue
 		}
+		s.release()
 		from := s.rest
 		c, err := s.next()
 		if err == nil && c != nil {
@@ -268,6 +269,19 @@ func (s *Stream) Next(ctx context.Context, wait time.Duration, max int) ([]Event
 		}
 	}
 	return s.events, nil
+}
+
+// keptChanges is how many changes of a commit a stream keeps the memory for.
+const keptChanges = 1 << 13
+
+// release lets go of the memory of a large commit, of which nothing is left to read.
+func (s *Stream) release() {
+	if len(s.changes) > keptChanges {
+		s.merger, s.changes, s.order, s.picked = changelog.Merger{}, nil, nil, nil
+	}
+	if len(s.rest) == 0 && cap(s.chunk) > 2*chunkBytes {
+		s.chunk = nil
+	}
 }
 
 // await waits for commits, not longer than some time.
