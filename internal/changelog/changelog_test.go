@@ -119,6 +119,20 @@ func randomRows(r *rand.Rand, like *Change) (*Rows, []Change) {
 	return rows, alike
 }
 
+// cellsOf returns the values of a change.
+func cellsOf(r *rand.Rand, c *Change) (cells [][]byte) {
+	for _, ps := range [...][]graph.Property{c.Before.Props, c.After.Props, c.Keys, c.Src.Keys, c.Dst.Keys} {
+		for _, p := range ps {
+			cell, _ := keys.AppendCell(nil, p.Value)
+			if p.Value.IsNull() && r.IntN(2) == 0 {
+				cell = nil
+			}
+			cells = append(cells, cell)
+		}
+	}
+	return cells
+}
+
 // copyOf returns a change that the next one does not overwrite.
 func copyOf(c *Change) Change {
 	out := *c
@@ -143,7 +157,11 @@ func TestRecords(t *testing.T) {
 				want = append(want, alike...)
 			}
 			for range 1 + r.IntN(3)*r.IntN(3) {
-				require.NoError(t, e.Add(&c))
+				if r.IntN(4) == 0 && c.Op != Skipped {
+					e.AddCells(&c, cellsOf(r, &c))
+				} else {
+					require.NoError(t, e.Add(&c))
+				}
 				want = append(want, c)
 			}
 		}

@@ -66,26 +66,9 @@ func (e *Encoder) Add(c *Change) error {
 		e.open(c)
 	}
 	e.n++
-	at := 0
-	id := func(v uint64) {
-		e.put(at, v-e.ids[at])
-		e.ids[at] = v
-		at++
-	}
-	switch {
-	case c.Op == Skipped:
-		for _, n := range c.Counts {
-			id(n)
-		}
+	at := e.addIDs(c)
+	if c.Op == Skipped {
 		return nil
-	case c.IsEdge:
-		id(uint64(c.Edge.ID))
-		id(uint64(c.Edge.Src))
-		id(uint64(c.Edge.Dst))
-		id(uint64(c.Src.Labels))
-		id(uint64(c.Dst.Labels))
-	default:
-		id(uint64(c.Vertex))
 	}
 	for _, ps := range [...][]graph.Property{c.Before.Props, c.After.Props, c.Keys, c.Src.Keys, c.Dst.Keys} {
 		for i := range ps {
@@ -102,6 +85,31 @@ func (e *Encoder) Add(c *Change) error {
 		e.flush()
 	}
 	return nil
+}
+
+// addIDs appends the numbers of a change, and returns how many columns they have.
+func (e *Encoder) addIDs(c *Change) (columns int) {
+	at := 0
+	id := func(v uint64) {
+		e.put(at, v-e.ids[at])
+		e.ids[at] = v
+		at++
+	}
+	switch {
+	case c.Op == Skipped:
+		for _, n := range c.Counts {
+			id(n)
+		}
+	case c.IsEdge:
+		id(uint64(c.Edge.ID))
+		id(uint64(c.Edge.Src))
+		id(uint64(c.Edge.Dst))
+		id(uint64(c.Src.Labels))
+		id(uint64(c.Dst.Labels))
+	default:
+		id(uint64(c.Vertex))
+	}
+	return at
 }
 
 // appendValue appends the cell of a value to a column.

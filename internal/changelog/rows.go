@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
 // Rows are changes that are alike, column by column.
@@ -65,3 +66,25 @@ func (e *Encoder) AddRows(r *Rows) error {
 	}
 	return nil
 }
+
+// AddCells is Add for a change whose values are cells, in the order of Rows.Values; an empty one is a null. The values of c count for nothing.
+func (e *Encoder) AddCells(c *Change, cells [][]byte) {
+	if e.n == 0 || !e.fits(c) {
+		e.flush()
+		e.open(c)
+	}
+	e.n++
+	at := e.addIDs(c)
+	for i, cell := range cells {
+		if len(cell) == 0 {
+			cell = null
+		}
+		e.cols[at+i] = append(e.cols[at+i], cell...)
+		e.bytes += len(cell)
+	}
+	if e.bytes >= blockBytes {
+		e.flush()
+	}
+}
+
+var null, _ = keys.AppendCell(nil, graph.Value{})
