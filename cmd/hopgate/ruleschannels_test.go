@@ -233,6 +233,22 @@ func TestRulesChannels(t *testing.T) {
 		}
 	}
 
+	// The commit log has what rules hide, so that who is under a rule gets none of it.
+	for _, s := range all {
+		for token, want := range map[string]int{annToken: http.StatusForbidden, rootToken: http.StatusOK} {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.addrs.HTTP+"/v1/changes?from=earliest&wait=0s", http.NoBody)
+			require.NoError(t, err)
+			req.Header.Set("Authorization", "Bearer "+token)
+			res, err := http.DefaultClient.Do(req)
+			require.NoError(t, err)
+			text, err := io.ReadAll(res.Body)
+			require.NoError(t, err)
+			require.NoError(t, res.Body.Close())
+			require.Equal(t, want, res.StatusCode, "%s", text)
+			require.Equal(t, want == http.StatusOK, strings.Contains(string(text), `"event"`), "%s", text)
+		}
+	}
+
 	// A constraint tells that a value is taken, and nothing of who has it. An element id finds nothing.
 	hidden := all[1].askAs(rootToken, "/v1/query", `{"statement": "MATCH (v:Vault {code: 100})-[r:OPENS]->() RETURN elementId(v), elementId(r) LIMIT 1"}`)
 	ids := regexp.MustCompile(`\[\["([^"]+)","([^"]+)"\]\]`).FindStringSubmatch(hidden)

@@ -405,3 +405,25 @@ func TestChangesRights(t *testing.T) {
 	}
 	require.Equal(t, codes.Unauthenticated, status.Code(err))
 }
+
+// Events are charged to the quotas of their caller, and a stream to the rate of its requests: what is used up refuses the next one.
+func TestChangesQuotas(t *testing.T) {
+	r, stop := serveLogged(t, t.TempDir())
+	defer stop()
+	r.run(t, "UNWIND range(1, 100) AS i CREATE (:A)",
+		"CALL db.quotas.put({name: 'work', for: 'everyone', measure: 'cost', amount: 150, window: 'day', mode: 'enforce'})")
+	ask := func() (int, int) {
+		res := r.follow(t, "*/*", "from=earliest&wait=0s")
+		if res.StatusCode != http.StatusOK {
+			return res.StatusCode, 0
+		}
+		all, _ := res.rest()
+		return res.StatusCode, len(all)
+	}
+	status, n := ask()
+	require.Equal(t, []int{200, 100}, []int{status, n})
+	require.Eventually(t, func() bool {
+		status, _ = ask()
+		return status == http.StatusTooManyRequests
+	}, time.Minute, time.Millisecond)
+}
