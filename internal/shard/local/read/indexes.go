@@ -1,7 +1,6 @@
 package read
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -151,7 +150,7 @@ func (tx *Reader) seekRange(ctx context.Context, d *index.Def, r shard.Range, cu
 	if err := tx.Alive(ctx); err != nil {
 		return nil, err
 	}
-	spans := rangeBounds(&r)
+	spans := index.Spans(&r)
 	var after shard.Entry
 	if *cursor != nil {
 		var ok bool
@@ -159,9 +158,9 @@ func (tx *Reader) seekRange(ctx context.Context, d *index.Def, r shard.Range, cu
 			return nil, fail.Misuse("malformed cursor")
 		}
 		if r.Down {
-			spans = below(spans, keys.AppendSuccessor(nil, after.Tuple))
+			spans = index.Below(spans, keys.AppendSuccessor(nil, after.Tuple))
 		} else {
-			spans = above(spans, after.Tuple)
+			spans = index.Above(spans, after.Tuple)
 		}
 	}
 	order := shard.Entry.Compare
@@ -181,7 +180,7 @@ func (tx *Reader) seekRange(ctx context.Context, d *index.Def, r shard.Range, cu
 		}
 		n, full := 0, false
 		for _, s := range spans {
-			err := v.Walk(ctx, d.ID, s.lower, s.upper, r.Down, func(rest []byte, o graph.IndexOwner) bool {
+			err := v.Walk(ctx, d.ID, s.Lower, s.Upper, r.Down, func(rest []byte, o graph.IndexOwner) bool {
 				e := shard.Entry{Tuple: rest, Owner: o}
 				if !d.Unique {
 					e.Tuple = rest[:len(rest)-keys.LocalSize]
@@ -211,7 +210,7 @@ func (tx *Reader) seekRange(ctx context.Context, d *index.Def, r shard.Range, cu
 	// A violation of the constraint lasts until the commit at most.
 	for key, owners := range tx.dups() {
 		tuple := []byte(key)[4:]
-		if graph.IndexID(binary.BigEndian.Uint32([]byte(key))) != d.ID || !slices.ContainsFunc(spans, func(s keySpan) bool { return s.holds(tuple) }) {
+		if graph.IndexID(binary.BigEndian.Uint32([]byte(key))) != d.ID || !slices.ContainsFunc(spans, func(s index.Span) bool { return s.Holds(tuple) }) {
 			continue
 		}
 		for _, o := range owners {
@@ -232,66 +231,6 @@ func (tx *Reader) seekRange(ctx context.Context, d *index.Def, r shard.Range, cu
 	}
 	*cursor = all[len(all)-1].Cursor()
 	return all, nil
-}
-
-// keySpan is an interval of keys, after the index number; a nil upper is open.
-type keySpan struct{ lower, upper []byte }
-
-func (s keySpan) holds(key []byte) bool {
-	return bytes.Compare(key, s.lower) >= 0 && (s.upper == nil || bytes.Compare(key, s.upper) < 0)
-}
-
-// above leaves of ascending spans what is not below a key.
-func above(spans []keySpan, lower []byte) []keySpan {
-	for len(spans) > 0 && spans[0].upper != nil && bytes.Compare(spans[0].upper, lower) <= 0 {
-		spans = spans[1:]
-	}
-	if len(spans) > 0 && bytes.Compare(spans[0].lower, lower) < 0 {
-		spans[0].lower = lower
-	}
-	return spans
-}
-
-// below leaves of ascending spans what is below a key.
-func below(spans []keySpan, upper []byte) []keySpan {
-	for len(spans) > 0 && bytes.Compare(spans[len(spans)-1].lower, upper) >= 0 {
-		spans = spans[:len(spans)-1]
-	}
-	if n := len(spans); n > 0 && (spans[n-1].upper == nil || bytes.Compare(spans[n-1].upper, upper) > 0) {
-		spans[n-1].upper = upper
-	}
-	return spans
-}
-
-// rangeBounds returns the keys of a range, ascending. What equals nothing, or is too large to be in the index, leaves none.
-func rangeBounds(r *shard.Range) []keySpan {
-	var first []byte
-	if len(r.Equal) > 0 {
-		var ok, loose bool
-		var err error
-		if first, ok, loose, err = view.AppendTuple(nil, r.Equal); err != nil || !ok || loose {
-			return nil
-		}
-	}
-	spans := make([]keySpan, 0, 1+len(r.Further))
-	add := func(lo, hi graph.Value) {
-		lower, upper, empty := view.RangeBounds(lo, hi, r.LoOpen, r.HiOpen, r.Prefix)
-		switch {
-		case empty:
-			return
-		case first == nil:
-		case upper == nil:
-			upper = keys.AppendSuccessor(nil, first)
-		default:
-			upper = slices.Concat(first, upper)
-		}
-		spans = append(spans, keySpan{slices.Concat(first, lower), upper})
-	}
-	add(r.Lo, r.Hi)
-	for _, b := range r.Further {
-		add(b[0], b[1])
-	}
-	return spans
 }
 
 // defOf returns as much of an index's definition as reading takes.
