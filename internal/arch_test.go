@@ -74,6 +74,7 @@ internal/shard/local/maintain
 internal/shard/local/commitlog
 internal/shard/local/bulk
 internal/shard/local
+internal/shard/past
 internal/shard/remote/wire
 internal/shard/remote/peers
 internal/shard/remote/server
@@ -175,7 +176,7 @@ var onlyIn = map[string]string{
 	"github.com/cockroachdb/pebble/v2/vfs":           "internal/storage internal/replica internal/shard/local bench/storage",
 	"go.etcd.io/raft/v3":                             "internal/replica",
 	"github.com/prometheus/client_golang/prometheus": "internal/telemetry internal/server internal/cli",
-	module + "internal/storage":                      "internal/storage internal/changelog internal/shard/local internal/shard/remote internal/telemetry internal/config cmd/hopgate bench/storage",
+	module + "internal/storage":                      "internal/storage internal/changelog internal/shard/local internal/shard/past internal/shard/remote internal/telemetry internal/config cmd/hopgate bench/storage",
 	module + "internal/storage/kv":                   "internal/storage internal/replica internal/shard/local internal/telemetry internal/config bench/storage",
 	"github.com/cucumber":                            "internal/conformance/tool",
 	"github.com/golang/geo":                          "internal/graph/spatial",

@@ -1,0 +1,55 @@
+package past
+
+import (
+	"fmt"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// The details of errors: stable codes.
+const (
+	aheadDetail = "ChangeLogAhead"
+	gapDetail   = "ChangeLogGap"
+	largeDetail = "PastTooLarge"
+)
+
+// ahead is the error of who reads a commit that the snapshot does not have.
+func ahead(commit, present uint64) error {
+	return &graph.Error{
+		Kind: graph.KindNotFound, Code: "Neo.ClientError.ChangeDataCapture.InvalidIdentifier", Type: "ArgumentError", Phase: graph.PhaseRuntime,
+		Detail: aheadDetail, Msg: fmt.Sprintf("commit %d is not in the graph, whose last one is %d", commit, present),
+	}
+}
+
+// gap is the error of who reads a commit before one that is not in the log as a whole.
+func gap(moment, commit uint64) error {
+	return &graph.Error{
+		Kind: graph.KindNotFound, Code: "Neo.ClientError.ChangeDataCapture.InvalidIdentifier", Type: "ArgumentError", Phase: graph.PhaseRuntime,
+		Detail: gapDetail, Msg: fmt.Sprintf("the graph as of commit %d is not known: commit %d was kept out of the commit log", moment, commit),
+	}
+}
+
+// tooLarge is the error of who reads a moment after which too much was changed.
+func tooLarge(moment uint64, bytes, room int) error {
+	e := graph.BudgetError("the graph as of commit %d differs by %d bytes from the present, and reads in the past may take %d", moment, bytes, room)
+	e.Detail = largeDetail
+	return e
+}
+
+// textMoved is the error of who searches a full-text index for what commits after the moment have changed.
+func textMoved(ix *graph.Index, moment uint64) error {
+	return &graph.Error{
+		Kind: graph.KindInvalid, Code: "Neo.ClientError.Statement.ArgumentError", Type: "ArgumentError", Phase: graph.PhaseRuntime,
+		Detail: "TextIndexMovedOn", Msg: fmt.Sprintf(
+			"the full-text index %s shows the present, and what it covers has changed since commit %d; search as of a later commit, or compare texts with CONTAINS",
+			ix.Name, moment),
+	}
+}
+
+// spaceMoved is the error of who looks up the keys of a load among what has changed: the log has no such keys.
+func spaceMoved(ix *graph.Index, moment uint64) error {
+	return &graph.Error{
+		Kind: graph.KindInvalid, Code: "Neo.ClientError.Statement.ArgumentError", Type: "ArgumentError", Phase: graph.PhaseRuntime,
+		Detail: "IDSpaceMovedOn", Msg: fmt.Sprintf("the keys of the id space %s are not known as of commit %d", ix.Name, moment),
+	}
+}
