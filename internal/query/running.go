@@ -18,6 +18,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/cypher/parse"
 	"github.com/hopgate/hopgate/internal/query/exec"
+	"github.com/hopgate/hopgate/internal/query/lazy"
 	"github.com/hopgate/hopgate/internal/query/snapshot"
 	"github.com/hopgate/hopgate/internal/query/watch"
 	"github.com/hopgate/hopgate/internal/quota"
@@ -59,13 +60,13 @@ type Running struct {
 	most      int64                          // units that its client lets it be expected to take; 0: no limit
 	pools     atomic.Pointer[[]*memory.Pool] // pools that count its memory besides Engine.pool
 	rows      atomic.Int64
-	at        snapshot.At             // the snapshot that it reads, or has left
-	stood     exec.Stood              // what CALL {…} IN TRANSACTIONS has committed
-	ctx       lazyContext             // of a request outside explicit transactions
-	cancel    context.CancelCauseFunc // of the explicit transaction, or nil
-	timer     context.CancelFunc      // or nil
-	late      *time.Timer             // applies Options.Timeout, or nil
-	tx        *Running                // of a statement in an explicit transaction: the transaction's own entry
+	at        snapshot.At                       // the snapshot that it reads, or has left
+	stood     exec.Stood                        // what CALL {…} IN TRANSACTIONS has committed
+	ctx       lazy.Context[runningKey, Running] // of a request outside explicit transactions
+	cancel    context.CancelCauseFunc           // of the explicit transaction, or nil
+	timer     context.CancelFunc                // or nil
+	late      *time.Timer                       // applies Options.Timeout, or nil
+	tx        *Running                          // of a statement in an explicit transaction: the transaction's own entry
 
 	metadata atomic.Pointer[graph.Value] // of the transaction; nil: none
 
@@ -104,7 +105,7 @@ func (q *Running) end(cause error) {
 		q.cancel(cause)
 		return
 	}
-	q.ctx.cancel(cause)
+	q.ctx.Cancel(cause)
 }
 
 // Rows returns the number of rows returned so far.
@@ -132,7 +133,7 @@ type registry struct {
 func (r *registry) start(q *Running, ctx context.Context, at time.Time, timeout time.Duration, graphName, statement string) context.Context { //nolint:revive // What is started comes first.
 	q.Graph, q.Statement, q.Start = graphName, statement, at
 	q.setCaller(ctx)
-	q.ctx.Context, q.ctx.owner = ctx, q //nolint:fatcontext // The request's own, once.
+	q.ctx.Context, q.ctx.Owner = ctx, q //nolint:fatcontext // The request's own, once.
 	ctx = &q.ctx
 	if timeout > 0 {
 		ctx, q.timer = context.WithTimeout(ctx, timeout)
@@ -240,7 +241,7 @@ func (r *registry) end(q *Running) {
 	if q.timer != nil {
 		q.timer()
 	}
-	q.ctx.end()
+	q.ctx.End()
 }
 
 // Running lists the running requests, the oldest first: all of them for an admin, the caller's own for others.

@@ -1,4 +1,4 @@
-package query
+package lazy
 
 import (
 	"context"
@@ -9,17 +9,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-type lazyKey struct{}
+type (
+	lazyKey     struct{}
+	ownerKey    struct{}
+	testContext = Context[ownerKey, int]
+)
 
-// TestLazyContext checks that a request's context behaves like one of package context, before and after a caller asks for its
+// TestContext checks that a request's context behaves like one of package context, before and after a caller asks for its
 // channel or derives another from it.
-func TestLazyContext(t *testing.T) {
+func TestContext(t *testing.T) {
 	why := errors.New("why")
 	for _, asked := range []bool{false, true} {
-		begin := func() (c *lazyContext, parent context.CancelCauseFunc) {
+		begin := func() (c *testContext, parent context.CancelCauseFunc) {
 			ctx, parent := context.WithCancelCause(context.WithValue(context.Background(), lazyKey{}, 7))
 			t.Cleanup(func() { parent(nil) })
-			c = &lazyContext{Context: ctx}
+			c = &testContext{Context: ctx}
 			if asked {
 				select {
 				case <-c.Done():
@@ -31,7 +35,7 @@ func TestLazyContext(t *testing.T) {
 			require.NoError(t, context.Cause(c))
 			return c, parent
 		}
-		requireEnded := func(c *lazyContext, cause error) {
+		requireEnded := func(c *testContext, cause error) {
 			require.ErrorIs(t, c.Err(), context.Canceled)
 			require.ErrorIs(t, context.Cause(c), cause)
 			require.Equal(t, 7, c.Value(lazyKey{}))
@@ -42,37 +46,37 @@ func TestLazyContext(t *testing.T) {
 			require.ErrorIs(t, context.Cause(below), cause)
 		}
 		c, _ := begin()
-		c.cancel(why)
-		c.end()
+		c.Cancel(why)
+		c.End()
 		requireEnded(c, why)
 
 		c, parent := begin()
 		parent(why)
-		c.end()
+		c.End()
 		requireEnded(c, why)
 
 		c, _ = begin()
-		c.end()
+		c.End()
 		requireEnded(c, context.Canceled)
 
 		c, _ = begin()
 		below, cancel := context.WithCancel(c)
-		c.cancel(why)
+		c.Cancel(why)
 		<-below.Done()
 		require.ErrorIs(t, context.Cause(below), why)
 		cancel()
 	}
 }
 
-// TestLazyContextRaces ends contexts while others ask for their channels: all of them are notified.
-func TestLazyContextRaces(t *testing.T) {
+// TestContextRaces ends contexts while others ask for their channels: all of them are notified.
+func TestContextRaces(t *testing.T) {
 	for range 1000 {
-		c := &lazyContext{Context: context.Background()}
+		c := &testContext{Context: context.Background()}
 		var wg sync.WaitGroup
 		for range 2 {
 			wg.Go(func() { <-c.Done() })
 		}
-		wg.Go(c.end)
+		wg.Go(c.End)
 		wg.Wait()
 		require.ErrorIs(t, c.Err(), context.Canceled)
 	}

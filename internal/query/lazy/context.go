@@ -1,27 +1,30 @@
-package query
+// Package lazy has the context of a request, which most requests never cancel.
+package lazy
 
 import (
 	"context"
 	"sync/atomic"
 )
 
-// lazyContext is a request's context, cancelled by itself or with its parent. Most requests are short, and no one waits for
+// Context is a request's context, cancelled by itself or with its parent. Most requests are short, and no one waits for
 // their end or derives a context from theirs, so it creates a cancellable context only on demand.
-type lazyContext struct {
+//
+// Its value for a key of type K is its owner.
+type Context[K, O any] struct {
 	context.Context // the parent
-	owner           *Running
+	Owner           *O
 	made            atomic.Pointer[cancelable]
 	over            atomic.Bool
 }
 
-// cancelable is the context that a lazyContext creates on demand.
+// cancelable is the context that a Context creates on demand.
 type cancelable struct {
 	context.Context
 	cancel context.CancelCauseFunc
 }
 
 // make returns the cancellable context.
-func (c *lazyContext) make() *cancelable {
+func (c *Context[K, O]) make() *cancelable {
 	if m := c.made.Load(); m != nil {
 		return m
 	}
@@ -31,17 +34,17 @@ func (c *lazyContext) make() *cancelable {
 		m.cancel(nil)
 		return c.made.Load()
 	}
-	if c.over.Load() { // end sets it first and may have seen nothing to cancel
+	if c.over.Load() { // End sets it first and may have seen nothing to cancel
 		m.cancel(nil)
 	}
 	return m
 }
 
-// cancel ends the context with a cause.
-func (c *lazyContext) cancel(cause error) { c.make().cancel(cause) }
+// Cancel ends the context with a cause.
+func (c *Context[K, O]) Cancel(cause error) { c.make().cancel(cause) }
 
-// end ends the context unless it has ended.
-func (c *lazyContext) end() {
+// End ends the context unless it has ended.
+func (c *Context[K, O]) End() {
 	c.over.Store(true)
 	if m := c.made.Load(); m != nil {
 		m.cancel(nil)
@@ -49,10 +52,10 @@ func (c *lazyContext) end() {
 }
 
 // Done implements context.Context.
-func (c *lazyContext) Done() <-chan struct{} { return c.make().Done() }
+func (c *Context[K, O]) Done() <-chan struct{} { return c.make().Done() }
 
 // Err implements context.Context.
-func (c *lazyContext) Err() error {
+func (c *Context[K, O]) Err() error {
 	if m := c.made.Load(); m != nil {
 		return m.Err()
 	}
@@ -66,9 +69,9 @@ func (c *lazyContext) Err() error {
 }
 
 // Value implements context.Context. context.Cause finds the cause by it.
-func (c *lazyContext) Value(key any) any {
-	if key == (runningKey{}) {
-		return c.owner
+func (c *Context[K, O]) Value(key any) any {
+	if _, own := key.(K); own {
+		return c.Owner
 	}
 	if m := c.made.Load(); m != nil {
 		return m.Value(key)
