@@ -131,6 +131,7 @@ internal/query/token
 internal/query/changes
 internal/query/snapshot
 internal/query/procedure
+internal/query/asof
 internal/query
 internal/bolt
 internal/bucket

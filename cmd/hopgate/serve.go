@@ -37,6 +37,7 @@ import (
 	"github.com/hopgate/hopgate/internal/server/request"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/shard/past"
 	"github.com/hopgate/hopgate/internal/shard/restricted"
 	"github.com/hopgate/hopgate/internal/telemetry"
 )
@@ -303,7 +304,7 @@ func (s *serving) openEngine(ctx context.Context, rules *syntax.Rules, audit *ac
 	perGraph, _ := access.ParseLimits(c.GraphLimits, c.Whole(s.memory))
 	sources, _ := resource.ParseList(c.LoadCSVSources)
 	rates := access.NewRates(perUser, perGraph)
-	s.engine = query.New(restricted.NewStore(s.backing.store), query.Options{
+	s.engine = query.New(restricted.NewStore(past.NewStore(s.backing.store, int(c.PastMemory))), query.Options{
 		FetchRules: rules, FetchCaller: fetchCaller(rules),
 		Timeout: c.QueryTimeout, MaxTimeout: c.MaxTimeout, QueryBytes: s.memory.Query, PoolBytes: s.memory.Queries, Spill: spill,
 		MaxRows: c.MaxRows, MaxVisits: c.MaxVisits, Open: resource.NewOpener(c.ImportDir, sources).Open,

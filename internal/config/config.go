@@ -76,6 +76,7 @@ type Config struct {
 	FetchAccess    string        // YAML file of access rules for fetches; "": all callers may fetch everything
 	PlanCache      int           // number of prepared plans to keep
 	ResponseCache  size.Bytes    // memory for answers; 0: none are kept
+	PastMemory     size.Bytes    // memory of each graph for what has changed since the moments that are read
 	SlowLog        int           // number of slow statements to keep
 	ProfileHistory size.Bytes    // size of the kept continuous profiles; 0 disables them
 	Fetch          syntax.Limits // of JSON-array fetches
@@ -101,7 +102,7 @@ func Default() Config {
 	c := Config{
 		Console: true, Bolt: "127.0.0.1:7687", BoltIfFree: true, BoltTLS: "required", BoltAgent: query.Neo4jVersion, BoltMaxConns: 4096, BoltTxIdle: 5 * time.Minute,
 		DataDir: "./hopgate-data", HTTP: "127.0.0.1:8080", GRPC: "127.0.0.1:9090", Admin: "127.0.0.1:6060",
-		CacheMode: "block", ValueThreshold: 1 << 10, LogRetention: "1GiB,24h", DrainTimeout: 10 * time.Second,
+		CacheMode: "block", ValueThreshold: 1 << 10, LogRetention: "1GiB,24h", PastMemory: 64 << 20, DrainTimeout: 10 * time.Second,
 		QueryTimeout: time.Minute, MaxTimeout: 24 * time.Hour, TxIdleTimeout: 30 * time.Second, MaxRequest: 64 << 20,
 		MaxQueries: 128, MaxQueue: 1024, QueueTimeout: 10 * time.Second, UserLimits: "queries=50%", GraphLimits: "queries=75%", PlanCache: 1024, SlowLog: 128, ProfileHistory: 128 << 20,
 		OIDCRoles: "roles", LogFormat: "text", LogLevel: "info",
@@ -166,6 +167,7 @@ func (c *Config) settings() []setting {
 		{"graph-limits", "limits of each graph, in the same form", (*text)(&c.GraphLimits)},
 		{"plan-cache", "number of prepared plans to keep", (*whole)(&c.PlanCache)},
 		{"response-cache", "memory for answers of reads, each until a commit changes what it depends on; 0 keeps none", &c.ResponseCache},
+		{"past-memory", "memory, of each graph, for what commits have changed since the moments that are read; 0 reads none that has changed since", &c.PastMemory},
 		{"slow-log", "number of slow statements to keep", (*whole)(&c.SlowLog)},
 		{"profile-history", "disk space for the profiles that the server takes continuously, for graphctl pprof; 0 disables them", &c.ProfileHistory},
 		{"fetch-access", "YAML file of access rules for fetches; empty allows every caller every fetch and write", (*text)(&c.FetchAccess)},

@@ -12,6 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/memory"
+	"github.com/hopgate/hopgate/internal/query/asof"
 	"github.com/hopgate/hopgate/internal/query/charge"
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/exec"
@@ -320,9 +321,12 @@ func (e *Engine) startOnce(res *Result) error {
 	}
 	res.g, res.p = g, p
 	params := p.bind(req.Params)
+	if ctx, err = asof.Query(ctx, p.query(), params); err != nil {
+		return p.placed(err)
+	}
 	switch {
 	case p.prefix == "EXPLAIN":
-		err = res.explain(params)
+		err = res.explain(ctx, params)
 	case p.command != nil:
 		q.trace.Enter("execute")
 		err = commands{e}.command(ctx, g, p, params, res)
@@ -610,6 +614,14 @@ func (p *prepared) graph() string {
 		return cypher.HeadOf(p.command).Graph
 	}
 	return p.exec.Query.Graph
+}
+
+// query returns the plan, nil for a command.
+func (p *prepared) query() *plan.Query {
+	if p.exec == nil {
+		return nil
+	}
+	return p.exec.Query
 }
 
 // writes reports whether running the statement changes anything.

@@ -1,9 +1,11 @@
 package query
 
 import (
+	"context"
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/asof"
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/explain"
 	"github.com/hopgate/hopgate/internal/query/plan"
@@ -12,7 +14,7 @@ import (
 )
 
 // explain turns the result into that of an EXPLAIN: the columns of the statement, its plan, and no rows.
-func (r *Result) explain(params map[string]graph.Value) (err error) {
+func (r *Result) explain(ctx context.Context, params map[string]graph.Value) (err error) {
 	if c := r.p.command; c != nil {
 		r.Columns = []string{}
 		r.plan = &explain.Node{Operator: cypher.Operator(c), Args: cypher.HeadOf(c).Text, Estimate: -1}
@@ -39,12 +41,17 @@ func (r *Result) explain(params map[string]graph.Value) (err error) {
 	if roles := restricted.Roles(r.g); roles != nil {
 		r.plan.Args = strings.TrimSpace(r.plan.Args + " (rules of " + strings.Join(roles, ", ") + ")")
 	}
+	past, err := asof.Explain(ctx, r.g)
+	if err != nil {
+		return err
+	}
+	r.plan.Args = strings.TrimSpace(r.plan.Args + past)
 	if r.txn != nil {
 		if done := r.txn.Counters(); done.ContainsUpdates() {
 			r.plan.Quote = &explain.Quote{Reason: "the transaction has changed the graph"}
 			return nil
 		}
 	}
-	r.plan.Quote, err = explain.Bound(r.ctx, r.g, r.p.exec.Query, params, countFor(r.ctx))
+	r.plan.Quote, err = explain.Bound(ctx, r.g, r.p.exec.Query, params, countFor(ctx))
 	return err
 }

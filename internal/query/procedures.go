@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/definition"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/asof"
 	"github.com/hopgate/hopgate/internal/query/charge"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/procedure"
@@ -194,7 +196,7 @@ func (e *Engine) mayNest(q *Running, schema *schemaChange, p *prepared, in *exec
 	case p.writes() && !in.Writes:
 		return graph.WriteInReadMode()
 	}
-	return p.checkParams(in.Params)
+	return cmp.Or(asof.Refuse(p.query()), p.checkParams(in.Params))
 }
 
 // entity returns a value without the records that were read with it, so that it is valid in a later transaction.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/asof"
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/fn"
@@ -241,12 +242,15 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 	if p.own && p.prefix != "EXPLAIN" {
 		return nil, graph.ImplicitTransactionOnly()
 	}
+	if err := asof.Refuse(p.query()); err != nil {
+		return nil, err
+	}
 	res := &Result{e: t.e, ctx: ctx, q: q, began: int64(start.Sub(epoch)), req: Request{MaxRows: req.MaxRows}, p: p, txn: t, Columns: []string{}, g: t.g}
 	first := !t.ran
 	t.ran = true
 	switch {
 	case p.prefix == "EXPLAIN":
-		if err := res.explain(req.Params); err != nil {
+		if err := res.explain(ctx, req.Params); err != nil {
 			return nil, err
 		}
 		res.leave(nil)

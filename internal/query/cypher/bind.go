@@ -21,11 +21,21 @@ type binder struct {
 func bind(stmt *ast.Statement, opts Options) (*plan.Query, error) {
 	b := newBinder(opts)
 	b.q.Prefix, b.q.Graph = prefixes[stmt.Mode], stmt.Graph
+	switch x := stmt.AsOf.(type) {
+	case nil:
+	case *ast.Call:
+		b.q.AsOf = b.expr(x.Args[0])
+	default:
+		b.q.AsOf = b.expr(x)
+	}
 	var r result
 	switch body := stmt.Body.(type) {
 	case *ast.Query:
 		r = b.query(body, nil)
 	case *ast.Show:
+		if stmt.AsOf != nil {
+			return nil, noAsOf(stmt)
+		}
 		r = b.show(body)
 	default:
 		return nil, graph.SyntaxError("UnexpectedSyntax", stmt.Pos, "a command has no plan")
@@ -44,6 +54,11 @@ func bind(stmt *ast.Statement, opts Options) (*plan.Query, error) {
 	}
 	b.notify(stmt)
 	return b.q, nil
+}
+
+// noAsOf is the error of a statement that has AS OF and is no query.
+func noAsOf(stmt *ast.Statement) error {
+	return graph.SyntaxError("UnexpectedSyntax", stmt.AsOf.Position(), "AS OF stands before a query that reads, and before no command")
 }
 
 func newBinder(opts Options) *binder {

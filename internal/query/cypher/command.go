@@ -117,6 +117,9 @@ func (b *commands) command(stmt *ast.Statement) Command {
 	if b.err != nil {
 		return nil
 	}
+	if stmt.AsOf != nil {
+		b.fail(noAsOf(stmt))
+	}
 	switch c.(type) {
 	case *CreateGraph, *AlterGraph, *DropGraph:
 		if stmt.Graph != "" {

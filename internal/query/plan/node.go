@@ -26,8 +26,9 @@ type Query struct {
 	Writes bool
 	// Calls says that the plan calls procedures that run statements.
 	Calls bool
-	// Graph is the graph of USE, or "".
+	// Graph is the graph of USE, or "". AsOf is a moment of it to be read: a constant or a parameter; nil: the present.
 	Graph string
+	AsOf  Expr
 	// Estimates are the estimated rows of the nodes, after optimization.
 	Estimates map[Node]float64
 	// Cost is the estimated cost of a run.

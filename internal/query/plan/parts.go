@@ -65,5 +65,8 @@ func Params(q *Query) []string {
 		n.inputs(func(c *Node) { node(*c) })
 	}
 	node(q.Root)
+	if q.AsOf != nil {
+		expr(&q.AsOf)
+	}
 	return slices.Sorted(maps.Keys(seen))
 }

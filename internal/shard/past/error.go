@@ -8,18 +8,9 @@ import (
 
 // The details of errors: stable codes.
 const (
-	aheadDetail = "ChangeLogAhead"
 	gapDetail   = "ChangeLogGap"
 	largeDetail = "PastTooLarge"
 )
-
-// ahead is the error of who reads a commit that the snapshot does not have.
-func ahead(commit, present uint64) error {
-	return &graph.Error{
-		Kind: graph.KindNotFound, Code: "Neo.ClientError.ChangeDataCapture.InvalidIdentifier", Type: "ArgumentError", Phase: graph.PhaseRuntime,
-		Detail: aheadDetail, Msg: fmt.Sprintf("commit %d is not in the graph, whose last one is %d", commit, present),
-	}
-}
 
 // gap is the error of who reads a commit before one that is not in the log as a whole.
 func gap(moment, commit uint64) error {
@@ -51,5 +42,20 @@ func spaceMoved(ix *graph.Index, moment uint64) error {
 	return &graph.Error{
 		Kind: graph.KindInvalid, Code: "Neo.ClientError.Statement.ArgumentError", Type: "ArgumentError", Phase: graph.PhaseRuntime,
 		Detail: "IDSpaceMovedOn", Msg: fmt.Sprintf("the keys of the id space %s are not known as of commit %d", ix.Name, moment),
+	}
+}
+
+// ReadOnly is the error of who changes the past.
+func ReadOnly() error {
+	return &graph.Error{
+		Kind: graph.KindInvalid, Code: "Neo.ClientError.Statement.AccessMode", Type: "SemanticError", Phase: graph.PhaseCompile,
+		Detail: "AsOfIsReadOnly", Msg: "a request that reads the graph as of a moment cannot change it",
+	}
+}
+
+func noLog() error {
+	return &graph.Error{
+		Kind: graph.KindInvalid, Code: "Neo.ClientError.Statement.ArgumentError", Type: "ArgumentError", Phase: graph.PhaseRuntime,
+		Detail: "ChangeLogOff", Msg: "the graph keeps no commit log, so only its present can be read",
 	}
 }

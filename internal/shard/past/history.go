@@ -46,7 +46,7 @@ func (h *History) At(ctx context.Context, tx shard.Tx, commit uint64, time int64
 	}
 	present, _ := f.Commits.Position()
 	if commit > present {
-		return nil, ahead(commit, present)
+		return nil, shard.NoLogPosition(commit, 0, present)
 	}
 	m := h.enter(commit)
 	if err := h.extend(ctx, m, present); err != nil {

@@ -64,6 +64,11 @@ func (p *printer) node(n Node) {
 		if n.Graph != "" {
 			p.put("USE ", Quote(n.Graph), " ")
 		}
+		if n.AsOf != nil {
+			p.put("AS OF ")
+			p.expr(n.AsOf, precLowest)
+			p.put(" ")
+		}
 		p.node(n.Body)
 	case *Query:
 		p.query(n)

@@ -31,6 +31,7 @@ type Statement struct {
 	At
 	Mode  Mode
 	Graph string // of USE, or ""
+	AsOf  Expr   // a moment of Graph: a *StringLit, a *Parameter or a *Call of datetime; or nil
 	Body  Body
 	// Deprecated are the forms in it that have a newer one; the tree prints the newer one.
 	Deprecated []Deprecated

@@ -369,6 +369,7 @@ func (p *parser) statement() *ast.Statement {
 	if p.is("USE") && p.peekAt(1).name() {
 		p.next()
 		s.Graph = p.name("a graph's name")
+		s.AsOf = p.asOf()
 	}
 	if s.Body = p.command(); s.Body == nil {
 		q := p.query()
@@ -383,6 +384,31 @@ func (p *parser) statement() *ast.Statement {
 	p.end()
 	s.Deprecated = p.deprecated
 	return s
+}
+
+// asOf is [FOR SYSTEM_TIME] AS OF moment, as in SQL.
+func (p *parser) asOf() ast.Expr {
+	if p.take("FOR", "SYSTEM_TIME") {
+		p.need("AS")
+		p.need("OF")
+	} else if !p.take("AS", "OF") {
+		return nil
+	}
+	at := p.i
+	switch x := p.expr().(type) {
+	case *ast.StringLit, *ast.Parameter:
+		return x
+	case *ast.Call:
+		if strings.EqualFold(x.Name, "datetime") && len(x.Args) == 1 && !x.Distinct {
+			switch x.Args[0].(type) {
+			case *ast.StringLit, *ast.Parameter:
+				return x
+			}
+		}
+	}
+	p.i = at
+	p.unexpected("a moment: a parameter, a string, or datetime() of one")
+	return nil
 }
 
 // deprecate records that the syntax just parsed has a newer form.

@@ -1,0 +1,220 @@
+package asof
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/changelog"
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/temporal"
+	"github.com/hopgate/hopgate/internal/query/changes"
+	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/token"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/past"
+)
+
+// Moment is a token, or a time in nanoseconds since 1970. It implements past.Moment.
+type Moment struct {
+	token string
+	time  int64
+}
+
+// The details of errors, which are stable codes; those of tokens are package changes'.
+const (
+	// Invalid says that a value is neither a token nor a time.
+	Invalid = "AsOfInvalid"
+	// InFuture says that a time has not come yet.
+	InFuture = "AsOfInFuture"
+	// InTransaction says that a statement of an explicit transaction asks for a moment of its own.
+	InTransaction = "AsOfInTransaction"
+)
+
+func invalid(detail, format string, args ...any) error {
+	return graph.RuntimeError("ArgumentError", detail, format, args...)
+}
+
+// Parse reads a moment that a request has in a field: a token, or a date and time with a zone, such as 2026-03-01T12:00:00Z.
+func Parse(field, text string) (*Moment, error) {
+	if text == "" {
+		return nil, invalid(Invalid, "%s: is empty; it takes a token or a date and time, such as 2026-03-01T12:00:00Z", field)
+	}
+	if c := text[0]; c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' {
+		return &Moment{token: text}, nil
+	}
+	t, err := temporal.ParseDateTime(text, temporal.Zone{})
+	if err != nil {
+		return nil, invalid(Invalid, "%s: is neither a token nor a date and time, such as 2026-03-01T12:00:00Z: %v", field, err)
+	}
+	return at(t), nil
+}
+
+// at returns the moment of a time; what nanoseconds in 64 bits cannot tell is before, or after, any commit.
+func at(t temporal.DateTime) *Moment {
+	const most = math.MaxInt64/int64(time.Second) - 1
+	return &Moment{time: max(-most, min(t.Sec, most))*int64(time.Second) + int64(t.Nano)}
+}
+
+// With returns the context of a request with a moment in a field: ctx itself for none.
+func With(ctx context.Context, field, text string) (context.Context, error) {
+	if text == "" {
+		return ctx, nil
+	}
+	m, err := Parse(field, text)
+	if err != nil {
+		return nil, err
+	}
+	return past.With(ctx, m), nil
+}
+
+// Query returns the context of a statement that names a moment by AS OF: ctx itself for another one.
+func Query(ctx context.Context, q *plan.Query, params map[string]graph.Value) (context.Context, error) {
+	if q == nil || q.AsOf == nil {
+		return ctx, nil
+	}
+	var v graph.Value
+	switch x := q.AsOf.(type) {
+	case *plan.Const:
+		v = x.Value
+	case *plan.Param:
+		v = params[x.Name]
+	}
+	m, err := of(v)
+	switch {
+	case q.Writes:
+		return nil, past.ReadOnly()
+	case err != nil && q.Prefix == "EXPLAIN" && v.IsNull():
+		return ctx, nil // without the parameter
+	case err != nil:
+		return nil, err
+	case past.Asked(ctx) != nil:
+		return nil, invalid(Invalid, "AS OF: the request has another moment beside the statement")
+	}
+	return past.With(ctx, m), nil
+}
+
+func of(v graph.Value) (*Moment, error) {
+	switch v.Kind() {
+	case graph.String:
+		return Parse("AS OF", v.Str())
+	case graph.DateTime:
+		return at(v.DateTime()), nil
+	}
+	return nil, invalid(Invalid, "AS OF: takes a token or a date and time, and no %s", v.Kind())
+}
+
+// Refuse is the error of a statement within a transaction, or another statement, that has AS OF: these have their snapshot already.
+func Refuse(q *plan.Query) error {
+	if q == nil || q.AsOf == nil {
+		return nil
+	}
+	return invalid(InTransaction, "AS OF cannot be part of a transaction or of another statement, which have their snapshot: begin a transaction as of the moment")
+}
+
+// Explain tells how a context has a graph read; "" if it is the present.
+func Explain(ctx context.Context, g shard.Graph) (string, error) {
+	m := past.Asked(ctx)
+	if m == nil || g.ChangeLog() == nil {
+		return "", nil
+	}
+	commit, _, err := m.Find(ctx, g.ChangeLog())
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf(" (as of commit %d; vectors by exact search where they have changed since)", commit), nil
+}
+
+// Find implements past.Moment.
+func (m *Moment) Find(ctx context.Context, log shard.ChangeLog) (commit uint64, time int64, err error) {
+	st, err := log.LogState(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	if m.token != "" {
+		return find(ctx, log, &st, m.token)
+	}
+	return before(ctx, log, &st, m.time)
+}
+
+// find finds the commit of a token.
+func find(ctx context.Context, log shard.ChangeLog, st *shard.LogState, text string) (commit uint64, at int64, err error) {
+	t, err := token.NewSigner(st.Key).Parse(text, time.Now())
+	if err != nil {
+		return 0, 0, tokenError(err)
+	}
+	known := int64(0)
+	switch {
+	case t.Commit < st.First:
+		return 0, 0, shard.NoLogPosition(t.Commit, st.First, st.Last)
+	case t.Commit == st.First:
+		known = st.FirstTime
+	case t.Commit == st.Last:
+		known = st.LastTime
+	case t.Commit < st.Last:
+		if known, err = timeOf(ctx, log, t.Commit); err != nil {
+			return 0, 0, err
+		}
+	}
+	if known != t.Time {
+		return 0, 0, invalid(changes.OtherHistory, "the graph does not have commit %d of the token: it was restored to an earlier moment", t.Commit)
+	}
+	return t.Commit, t.Time, nil
+}
+
+// tokenError is the error of a client whose token cannot be read.
+func tokenError(err error) error {
+	switch {
+	case errors.Is(err, token.ErrOtherGraph):
+		return invalid(changes.OtherGraph, "the token is of another graph, or of one of this name that has been dropped")
+	case errors.Is(err, token.ErrExpired):
+		return invalid(changes.Expired, "%v", err)
+	}
+	return invalid(changes.Malformed, "the moment is neither a date and time nor a token of the graph")
+}
+
+// before finds the last commit at or before a time.
+func before(ctx context.Context, log shard.ChangeLog, st *shard.LogState, at int64) (commit uint64, was int64, err error) {
+	switch {
+	case at > time.Now().UnixNano() && at > st.LastTime:
+		return 0, 0, invalid(InFuture, "the graph cannot be read as of %s, which is in the future", clock(at))
+	case at >= st.LastTime:
+		return st.Last, st.LastTime, nil
+	case at < st.FirstTime:
+		e := *graph.AsError(shard.NoLogPosition(0, st.First, st.Last))
+		e.Msg = fmt.Sprintf("the graph cannot be read as of %s: its commit log reaches back to %s", clock(at), clock(st.FirstTime))
+		return 0, 0, &e
+	}
+	lo, hi := st.First, st.Last // the time of lo is not above at, that of hi is
+	was = st.FirstTime
+	for hi-lo > 1 {
+		mid := lo + (hi-lo)/2
+		t, err := timeOf(ctx, log, mid)
+		switch {
+		case err != nil:
+			return 0, 0, err
+		case t <= at:
+			lo, was = mid, t
+		default:
+			hi = mid
+		}
+	}
+	return lo, was, nil
+}
+
+func clock(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339Nano) }
+
+// timeOf returns the time of a commit of the log.
+func timeOf(ctx context.Context, log shard.ChangeLog, commit uint64) (int64, error) {
+	b, err := log.ReadLog(ctx, commit-1, 1, nil)
+	if err != nil {
+		return 0, err
+	}
+	c, _, err := changelog.ReadCommit(b)
+	if err != nil || c.Number != commit {
+		return 0, graph.CorruptError("read the commit log", errors.Join(err, changelog.ErrRecord))
+	}
+	return c.Time, nil
+}
