@@ -63,7 +63,7 @@ func (t *tx) Features() shard.Features {
 func (t *tx) Position() (number uint64, time int64) { return t.r.m.number, t.time }
 
 // CommittedAt implements shard.Committed: nothing is committed.
-func (*tx) CommittedAt() uint64 { return 0 }
+func (*tx) CommittedAt() (number uint64, time int64) { return 0, 0 }
 
 // From implements shard.Committed.
 func (*tx) From(changelog.Origin) {}
