@@ -86,9 +86,9 @@ func (tx *loggedTx) Features() shard.Features {
 	return f
 }
 
-func (tx *loggedTx) Position() (uint64, int64) { return tx.at, int64(tx.at) * 10 }
-func (*loggedTx) CommittedAt() uint64          { return 0 }
-func (*loggedTx) From(changelog.Origin)        {}
+func (tx *loggedTx) Position() (uint64, int64)             { return tx.at, int64(tx.at) * 10 }
+func (*loggedTx) CommittedAt() (number uint64, time int64) { return 0, 0 }
+func (*loggedTx) From(changelog.Origin)                    {}
 
 // contents are all vertices and edges of a graph.
 type contents struct {
