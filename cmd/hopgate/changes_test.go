@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -142,4 +143,70 @@ func TestChangesAreFollowed(t *testing.T) {
 	require.NoError(t, steady.cmd.Process.Signal(syscall.SIGINT))
 	_ = steady.cmd.Wait()
 	require.Zero(t, steady.cmd.ProcessState.ExitCode())
+}
+
+// Each of three members is killed and starts again while clients follow one of them each: all have the same events, each once and in order.
+func TestChangesOfMembers(t *testing.T) {
+	ms, _ := startMembers(t, 3)
+	var all []*follower
+	for _, p := range ms {
+		all = append(all, follow(t, p.grpc))
+		_, err := ask(p.http, "RETURN 1")
+		require.NoError(t, err)
+	}
+	n := 0
+	write := func(but int) {
+		for range 20 {
+			n++
+			for try := 0; ; try++ { // a write without an answer may have been done
+				at := try % 3
+				if at == but {
+					continue
+				}
+				_, err := ask(ms[at].http, fmt.Sprintf("MERGE (:N {n: %d})", n))
+				if err == nil {
+					break
+				}
+				require.True(t, unanswered(err), "%v", err)
+			}
+		}
+	}
+	had := func(f *follower) func() bool {
+		return func() bool {
+			got, _ := f.numbers()
+			return len(got) >= n
+		}
+	}
+	write(-1)
+	for _, f := range all {
+		eventually(t, had(f), 10*time.Millisecond)
+	}
+	victims := []int{slices.Index(ms, leaderOf(t, ms, 0))}
+	for i := range ms {
+		if i != victims[0] {
+			victims = append(victims, i)
+		}
+	}
+	for _, i := range victims {
+		ms[i].kill(syscall.SIGKILL)
+		write(i)
+		for k, f := range all {
+			if k != i {
+				eventually(t, had(f), 10*time.Millisecond)
+			}
+		}
+		ms[i].start()
+		ms[i].awaitReady()
+		write(-1)
+	}
+	want := make([]int, n)
+	for i := range want {
+		want[i] = i + 1
+	}
+	for i, f := range all {
+		eventually(t, had(f), 10*time.Millisecond, i)
+		got, repeated := f.numbers()
+		require.Equal(t, want, got, i)
+		require.Zero(t, repeated, i)
+	}
 }
