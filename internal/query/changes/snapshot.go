@@ -41,10 +41,10 @@ func (s *Stream) beginCopy(ctx context.Context) error {
 		return err
 	}
 	f := tx.Features()
-	if f.Validator != nil {
-		err = f.Validator.Check(ctx)
-	} else if f.Commits == nil {
+	if f.Commits == nil {
 		err = shard.LogOff(s.database)
+	} else if f.Validator != nil {
+		err = f.Validator.Check(ctx)
 	}
 	if err != nil {
 		tx.Rollback()
