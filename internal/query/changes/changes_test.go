@@ -295,6 +295,20 @@ func TestWaiting(t *testing.T) {
 	require.Empty(t, es)
 	require.NotEqual(t, before, s.Token())
 
+	// A stream that passes much over says where it is, and reads at least a chunk each time.
+	for v := range 200 {
+		g.log.commit(nil, g.create(v, nil, "p", strings.Repeat("x", 50_000)))
+	}
+	current, err := changes.Position(t.Context(), g, changes.Request{Graph: "default"})
+	require.NoError(t, err)
+	for s.Token() != current {
+		before := s.Token()
+		es, err = s.Next(t.Context(), time.Nanosecond, 0)
+		require.NoError(t, err)
+		require.Empty(t, es)
+		require.NotEqual(t, before, s.Token())
+	}
+
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = s.Next(ctx, time.Hour, 0)

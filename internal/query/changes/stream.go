@@ -231,7 +231,7 @@ func (s *Stream) Next(ctx context.Context, wait time.Duration, max int) ([]Event
 			return s.events, err
 		}
 	}
-	for len(s.events) < max {
+	for chunks := 0; len(s.events) < max; {
 		if len(s.picked) > 0 {
 			s.emit(max - len(s.events))
 			continue
@@ -254,9 +254,13 @@ func (s *Stream) Next(ctx context.Context, wait time.Duration, max int) ([]Event
 		if len(s.events) > 0 || s.bounded && s.after.Commit >= s.until {
 			break // the chunk is the memory of the events
 		}
+		if chunks > 0 && wait > 0 && !s.bounded && time.Now().After(late) {
+			break // there is much that no selector takes
+		}
 		if err := s.read(ctx, chunkBytes); err != nil {
 			return nil, err
 		}
+		chunks++
 		if len(s.rest) > 0 {
 			continue
 		}
