@@ -246,6 +246,8 @@ type Load struct {
 	Run string
 	// Remember stores which vertices the rows of the Stream have written, so that later batches know them after a restart of the server.
 	Remember bool
+	// Unlogged keeps the changes out of the commit log, which then has their counts alone.
+	Unlogged bool
 
 	Vertices []LoadVertices
 	Edges    []LoadEdges

@@ -35,7 +35,7 @@ func (g *Graph) Load(ctx context.Context, l *shard.Load) error {
 			return l.Again(seq, mark)
 		}
 	}
-	b := bulk.New(ctx, &g.loads, tx, g.defs.Load(), l)
+	b := bulk.New(ctx, &g.loads, tx, &tx.Log, g.defs.Load(), l)
 	if !l.Skipped {
 		if err := b.Recall(seq); err != nil {
 			return err

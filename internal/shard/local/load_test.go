@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hopgate/hopgate/internal/changelog"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/temporal"
 	"github.com/hopgate/hopgate/internal/oracle"
@@ -33,6 +34,8 @@ type loadTwin struct {
 	derived map[graph.PropID]derived
 	runs    int  // loads without a stream
 	begins  bool // the next batch is the first of its run
+	follow  shardtest.Follower
+	changes []changelog.Change // that follow has told of since the last step
 }
 
 // TestLoad applies random load batches to a graph and to the oracle's, among compacts, restarts and transactions, and
@@ -47,6 +50,12 @@ func TestLoad(t *testing.T) {
 				if rng.IntN(2) == 0 {
 					w.opts.Tuning.IngestBytes = 1
 				}
+				w.opts.LogBytes = []int64{0, 4 << 10, 1 << 30, 1 << 30}[rng.IntN(4)]
+				w.follow = shardtest.Follower{T: t, Each: func(c *changelog.Change) {
+					own := *c
+					own.Keys, own.Src.Keys, own.Dst.Keys = slices.Clone(c.Keys), slices.Clone(c.Src.Keys), slices.Clone(c.Dst.Keys)
+					w.changes = append(w.changes, own)
+				}}
 				w.open()
 				o := oracle.New(shards)
 				require.NoError(t, o.CreateGraph(context.Background(), "default"))
@@ -72,6 +81,7 @@ func (w *loadTwin) open() {
 	require.NoError(w.t, err)
 	w.graphs[0], err = w.store.Graph("default")
 	require.NoError(w.t, err)
+	w.follow.Graph = w.graphs[0]
 }
 
 func (w *loadTwin) both(f func(g shard.Graph)) {
@@ -101,8 +111,8 @@ func (w *loadTwin) schema() {
 		}
 	})
 	for i, ix := range []graph.Index{
-		{Name: "a", Label: "L0", Props: []string{"p0"}, Unique: true, Indexed: true},
-		{Name: "b", Label: "L1", Props: []string{"p0"}, Unique: true, Indexed: true},
+		{Name: "a", Label: "L0", Props: []string{"p0"}, Unique: true, Indexed: true, Required: w.rng.IntN(2) == 0},
+		{Name: "b", Label: "L1", Props: []string{"p0"}, Unique: true, Indexed: true, Required: w.rng.IntN(2) == 0},
 		{Name: "bare", Unique: true, Indexed: true},
 		{Name: "plain", Label: "L2", Props: []string{"p1"}, Indexed: true},
 		{Name: "pair", Label: "L0", Props: []string{"p1", "p2"}, Indexed: true},
@@ -110,6 +120,8 @@ func (w *loadTwin) schema() {
 		{Name: "required", Label: "L1", Props: []string{"p3"}, Required: true},
 		{Name: "edges", Type: "T1", Props: []string{"p1"}, Indexed: true},
 		{Name: "edge", Type: "T2", Props: []string{"p0"}, Unique: true, Indexed: true},
+		{Name: "key", Label: "L2", Props: []string{"p1", "p5"}, Unique: true, Indexed: true, Required: true},
+		{Name: "edge key", Type: "T2", Props: []string{"p3"}, Unique: true, Indexed: true, Required: true},
 		{Name: "points", Label: "L2", Props: []string{"p1"}, Kind: graph.PointIndex, Indexed: true},
 		{Name: "edge points", Type: "T1", Props: []string{"p1"}, Kind: graph.PointIndex, Indexed: true},
 	} {
@@ -132,8 +144,12 @@ func (w *loadTwin) step() {
 		w.graphs[1].(*oracle.Graph).Restart()
 	case 2:
 		w.transaction()
+	case 3:
+		require.NoError(w.t, w.graphs[0].ChangeLog().SetLogMode(ctx, changelog.Mode(w.rng.IntN(3))))
 	}
+	w.check()
 	loads := w.load()
+	loads[0].Unlogged = w.rng.IntN(8) == 0
 	errs := [2]error{w.graphs[0].Load(ctx, loads[0]), w.graphs[1].Load(ctx, loads[1])}
 	if errs[1] != nil {
 		w.seq[loads[0].Stream]--
@@ -148,6 +164,7 @@ func (w *loadTwin) step() {
 	require.Equal(w.t, []any{b.Counts, b.Skipped}, []any{a.Counts, a.Skipped})
 	require.Equal(w.t, w.dump(w.graphs[1]), w.dump(w.graphs[0]))
 	w.checkChanges()
+	w.checkLog(loads[0])
 	var counts [2]*graph.Counts
 	for i, g := range w.graphs {
 		tx, err := g.Begin(ctx, shard.Read)
@@ -171,6 +188,69 @@ func (w *loadTwin) step() {
 		}
 		require.Equal(w.t, states[1], states[0])
 	}
+}
+
+// check compares what the commit log tells with the graph.
+func (w *loadTwin) check() {
+	tx, err := w.graphs[0].Begin(context.Background(), shard.Read)
+	require.NoError(w.t, err)
+	defer tx.Rollback()
+	w.changes = w.changes[:0]
+	w.follow.Check(tx)
+}
+
+// checkLog compares what the commit log tells of a load with the graph: its changes, the keys of what it has created or changed, and the
+// labels and keys of the ends of new edges, which have all been written before.
+func (w *loadTwin) checkLog(l *shard.Load) {
+	before := [2]int{len(w.follow.Vertices), len(w.follow.Edges)}
+	w.check()
+	if len(w.follow.Skipped) > 0 {
+		require.True(w.t, l.Unlogged)
+		require.Len(w.t, w.follow.Skipped, 1)
+		require.Empty(w.t, w.changes)
+		n := w.follow.Skipped[0]
+		require.Equal(w.t, len(w.follow.Vertices)-before[0], int(n[0])-int(n[2]))
+		require.Equal(w.t, len(w.follow.Edges)-before[1], int(n[3])-int(n[5]))
+		require.Equal(w.t, []int{l.Counts.Vertices.Created, l.Counts.Vertices.Overwritten, l.Counts.Edges.Overwritten}, []int{int(n[0]), int(n[1]), int(n[4])})
+		return
+	}
+	require.False(w.t, l.Unlogged && len(w.changes) > 0)
+	for _, c := range w.changes {
+		switch v, e := w.follow.Vertices[c.Vertex], w.follow.Edges[c.Edge.ID]; {
+		case c.Op == changelog.Deleted:
+		case !c.IsEdge:
+			w.keyed(v, c.Keys)
+		default:
+			w.keyed(e, c.Keys)
+			for id, end := range map[graph.VertexID]changelog.End{c.Edge.Src: c.Src, c.Edge.Dst: c.Dst} {
+				v := w.follow.Vertices[id]
+				require.Equal(w.t, v.Labels, end.Labels, "%+v", c)
+				w.keyed(v, end.Keys)
+			}
+		}
+	}
+}
+
+// keyed compares the values of the node keys and relationship keys of an element.
+func (w *loadTwin) keyed(e shardtest.Element, got []graph.Property) {
+	g := w.graphs[0].(*Graph)
+	defs := g.defs.Load().ByType[e.Edge.Type]
+	for _, l := range g.Labels(e.Labels) {
+		defs = append(slices.Clip(defs), g.defs.Load().ByLabel[l]...)
+	}
+	want := map[graph.PropID]string{}
+	for _, d := range defs {
+		for _, p := range d.PropIDs {
+			if d.IsKey() {
+				want[p] = dumpValue(e.Props[p])
+			}
+		}
+	}
+	have := map[graph.PropID]string{}
+	for _, p := range got {
+		have[p.ID] = dumpValue(p.Value)
+	}
+	require.Equal(w.t, want, have)
 }
 
 // forget ends all loads, of which nothing is left.

@@ -18,6 +18,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/shard/local/localtest"
+	"github.com/hopgate/hopgate/internal/shard/shardtest"
 )
 
 // testClock is a clock that stands still until a test advances it.
@@ -41,6 +42,7 @@ type ttlWorld struct {
 	fs    *vfs.MemFS
 	store *Store
 	g     *Graph
+	log   shardtest.Follower
 
 	a, b  graph.LabelID // by the write, by the property at
 	typ   graph.TypeID
@@ -100,6 +102,7 @@ func (w *ttlWorld) open() {
 	require.NoError(w.t, err)
 	w.g, err = w.store.Local("default")
 	require.NoError(w.t, err)
+	w.log.T, w.log.Graph = w.t, w.g
 }
 
 func (w *ttlWorld) begin(mode shard.Mode) *Tx {
@@ -191,6 +194,7 @@ func (w *ttlWorld) seen(tx shard.Tx) (vs []graph.VertexID, es []graph.EdgeID) {
 func (w *ttlWorld) compare(tx shard.Tx) {
 	w.t.Helper()
 	w.expire()
+	w.log.Check(tx)
 	vs, es := w.seen(tx)
 	require.Equal(w.t, slices.Sorted(maps.Keys(w.vertices)), vs)
 	require.Equal(w.t, slices.Sorted(maps.Keys(w.edges)), es)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/changelog"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -24,7 +25,11 @@ type Follower struct {
 	// Vertices and Edges are what there is at At, by id.
 	Vertices map[graph.VertexID]Element
 	Edges    map[graph.EdgeID]Element
-	began    bool
+	// Skipped has the counts of changes that loads have kept out of the log since the last Check, which then compares nothing.
+	Skipped [][6]uint64
+	// Each, if not nil, is called with each change, before it is applied.
+	Each  func(*changelog.Change)
+	began bool
 }
 
 // Element is a vertex, or an edge, which has no labels.
@@ -38,7 +43,7 @@ type Element struct {
 func (e Element) text() string {
 	out := fmt.Sprintf("%d %v", e.Labels, e.Edge)
 	for _, p := range slices.Sorted(maps.Keys(e.Props)) {
-		out += fmt.Sprintf(" %d=%s", p, Text(e.Props[p]))
+		out += fmt.Sprintf(" %d=%s %s", p, e.Props[p].Kind(), notation.Append(nil, e.Props[p]))
 	}
 	return out
 }
@@ -58,18 +63,20 @@ func (f *Follower) follows() bool {
 // again where the log has been cut, with the latter.
 func (f *Follower) Check(tx shard.Tx) {
 	f.T.Helper()
+	f.Skipped = f.Skipped[:0]
 	if !f.follows() {
 		return
 	}
 	until, time := tx.Features().Commits.Position()
 	st, err := f.Graph.ChangeLog().LogState(context.Background())
 	require.NoError(f.T, err)
-	vertices, edges := readAll(f.T, f.Graph, tx)
-	if f.began && f.At >= st.First {
-		f.read(until)
+	vertices, edges := readAll(f.T, tx)
+	if f.began && f.At >= st.First && f.read(until) {
 		require.Equal(f.T, time, f.Time)
-		requireSame(f.T, vertices, f.Vertices)
-		requireSame(f.T, edges, f.Edges)
+		if len(f.Skipped) == 0 {
+			requireSame(f.T, vertices, f.Vertices)
+			requireSame(f.T, edges, f.Edges)
+		}
 	}
 	f.began, f.At, f.Time, f.Vertices, f.Edges = true, until, time, vertices, edges
 }
@@ -84,13 +91,18 @@ func requireSame[K comparable](t *testing.T, want, got map[K]Element) {
 	}
 }
 
-// read applies the commits up to a position.
-func (f *Follower) read(until uint64) {
+// read applies the commits up to a position; ok is false if the log has been cut meanwhile.
+func (f *Follower) read(until uint64) (ok bool) {
 	f.T.Helper()
 	for f.At < until {
 		b, err := f.Graph.ChangeLog().ReadLog(context.Background(), f.At, 1<<10, nil)
+		if err != nil && graph.AsError(err).Kind == graph.KindNotFound {
+			return false
+		}
 		require.NoError(f.T, err)
-		require.NotEmpty(f.T, b)
+		if len(b) == 0 { // what holds the writer's lock may see a commit before others do
+			require.NoError(f.T, f.Graph.ChangeLog().AwaitLog(context.Background(), f.At))
+		}
 		for len(b) > 0 && f.At < until {
 			c, rest, err := changelog.ReadCommit(b)
 			require.NoError(f.T, err)
@@ -100,6 +112,7 @@ func (f *Follower) read(until uint64) {
 			b, f.At, f.Time = rest, c.Number, c.Time
 		}
 	}
+	return true
 }
 
 // apply applies a commit, whose changes must fit what there is.
@@ -111,7 +124,13 @@ func (f *Follower) apply(commit *changelog.Commit) {
 		return nil
 	}))
 	for _, c := range m.Take() {
-		require.NotEqual(f.T, changelog.Skipped, c.Op)
+		if c.Op == changelog.Skipped {
+			f.Skipped = append(f.Skipped, c.Counts)
+			continue
+		}
+		if f.Each != nil {
+			f.Each(&c)
+		}
 		if c.IsEdge {
 			was, ok := f.Edges[c.Edge.ID]
 			if now := f.changed(&c, was, ok); now == nil {
@@ -170,7 +189,7 @@ func (f *Follower) changed(c *changelog.Change, was Element, ok bool) *Element {
 }
 
 // readAll reads all vertices and edges.
-func readAll(t *testing.T, g graph.Catalog, tx shard.Tx) (map[graph.VertexID]Element, map[graph.EdgeID]Element) {
+func readAll(t *testing.T, tx shard.Tx) (map[graph.VertexID]Element, map[graph.EdgeID]Element) {
 	t.Helper()
 	ctx := context.Background()
 	vertices, edges := map[graph.VertexID]Element{}, map[graph.EdgeID]Element{}

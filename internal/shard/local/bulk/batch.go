@@ -11,8 +11,10 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
+	"github.com/hopgate/hopgate/internal/shard/local/write"
 	"github.com/hopgate/hopgate/internal/storage/kv"
 	"github.com/hopgate/hopgate/internal/storage/pack"
+	"github.com/hopgate/hopgate/internal/storage/stats"
 )
 
 // Batch is one load in progress.
@@ -24,6 +26,7 @@ type Batch struct {
 	ctx    context.Context // of the one call that this is
 	g      *Graph
 	tx     Tx
+	log    *write.Recorder
 	l      *shard.Load
 	load   string // the name of the load; "" if it has no other batches
 	defs   *index.Defs
@@ -60,9 +63,9 @@ var (
 	rejectValue     = &reject{"BadValue", "a property cannot hold this value"}
 )
 
-// New begins a batch through a transaction. The caller holds the writer's lock.
-func New(ctx context.Context, g *Graph, tx Tx, defs *index.Defs, l *shard.Load) *Batch {
-	b := &Batch{ctx: ctx, g: g, tx: tx, l: l, load: cmp.Or(l.Stream, l.Run), defs: defs, tables: g.Keys, bulks: make([]*pack.Bulk, len(g.Shards))}
+// New begins a batch through a transaction, which log records. The caller holds the writer's lock.
+func New(ctx context.Context, g *Graph, tx Tx, log *write.Recorder, defs *index.Defs, l *shard.Load) *Batch {
+	b := &Batch{ctx: ctx, g: g, tx: tx, log: log, l: l, load: cmp.Or(l.Stream, l.Run), defs: defs, tables: g.Keys, bulks: make([]*pack.Bulk, len(g.Shards))}
 	if b.tables == nil {
 		b.tables = &Keys{byIndex: map[graph.IndexID]*keyTable{}, spill: g.spill}
 	}
@@ -71,6 +74,9 @@ func New(ctx context.Context, g *Graph, tx Tx, defs *index.Defs, l *shard.Load) 
 
 // Run carries out the rows.
 func (b *Batch) Run() error {
+	if b.l.Unlogged {
+		b.log.Stop()
+	}
 	if b.tables.spill != nil {
 		rows := map[graph.IndexID]int{}
 		for i := range b.l.Vertices {
@@ -112,7 +118,17 @@ func (b *Batch) Run() error {
 		return x.Row - y.Row
 	})
 	b.tables.trim()
-	return nil
+	if !b.l.Unlogged {
+		return nil
+	}
+	v, e := &b.l.Counts.Vertices, &b.l.Counts.Edges
+	deleted := e.Created // a deleted vertex takes its edges with it, for which no row counts
+	for _, w := range b.tx.Writers() {
+		deleted -= int(w.Counts[stats.Count{Kind: stats.CountEdges}])
+	}
+	return b.log.Skip([6]uint64{
+		uint64(v.Created), uint64(v.Overwritten), uint64(v.Deleted), uint64(e.Created), uint64(e.Overwritten), uint64(deleted),
+	})
 }
 
 // space returns a unique index over vertices that holds external keys.

@@ -5,10 +5,12 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/hopgate/hopgate/internal/changelog"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
+	"github.com/hopgate/hopgate/internal/shard/local/write"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/pack"
@@ -456,6 +458,7 @@ func (b *Batch) insertEdges(e *edgeRows) error {
 	}
 	n := 0
 	filter := b.g.pairs[e.t]
+	log := b.newEdges(e)
 	for i := range e.rows {
 		r := &e.rows[i]
 		if r.src == graph.NoVertex {
@@ -467,6 +470,9 @@ func (b *Batch) insertEdges(e *edgeRows) error {
 		}
 		from, to := r.src.Shard(), r.dst.Shard()
 		id := ws[from].NewEdge()
+		if log != nil {
+			log.IDs[i], log.Ends[0][i], log.Ends[1][i] = id, r.src, r.dst
+		}
 		lists[0][from] = append(lists[0][from], codec.ListEdge{Vertex: r.src.Local(), Neighbour: r.dst, Edge: id, Row: int32(i)})
 		lists[1][to] = append(lists[1][to], codec.ListEdge{Vertex: r.dst.Local(), Neighbour: r.src, Edge: id, Row: int32(i)})
 	}
@@ -489,17 +495,50 @@ func (b *Batch) insertEdges(e *edgeRows) error {
 			if len(edges) == 0 {
 				continue
 			}
-			if err := b.countEdges(e.t, graph.Direction(dir), no, edges); err != nil {
+			if err := b.countEdges(e.t, graph.Direction(dir), no, edges, log); err != nil {
 				return err
 			}
 			b.bulk(no).Edges(e.t, graph.Direction(dir), edges, cols)
 		}
 	}
-	return nil
+	if log == nil {
+		return nil
+	}
+	return b.log.CreatedEdges(b.ctx, log)
 }
 
-// countEdges counts new edges by the labels of the vertices whose lists they are in.
-func (b *Batch) countEdges(t graph.TypeID, dir graph.Direction, no int, edges []codec.ListEdge) error {
+// newEdges returns what the commit log is to know of new edges, without their ids, ends and label sets; nil if it keeps none.
+func (b *Batch) newEdges(e *edgeRows) *write.NewEdges {
+	if b.log.Mode() == changelog.Off {
+		return nil
+	}
+	n := len(e.rows)
+	log := &write.NewEdges{Type: e.t, IDs: make([]graph.EdgeID, n)}
+	for end := range log.Ends {
+		log.Ends[end], log.Sets[end] = make([]graph.VertexID, n), make([]graph.LabelSet, n)
+	}
+	for i := range log.Ends[0] {
+		log.Ends[0][i] = graph.NoVertex
+	}
+	for c := range e.cols {
+		log.Props, log.Cols = append(log.Props, e.cols[c].prop), append(log.Cols, e.cols[c].values)
+	}
+	// The label set of a vertex in a bulk has no other key than that of its id space.
+	log.Key = func(row, end int) (key graph.Value, ok bool) {
+		if b.made(log.Ends[end][row]) == 0 {
+			return key, false
+		}
+		r := &e.rows[row]
+		if end == 0 {
+			return b.l.Edges[r.group].Src[r.row], true
+		}
+		return b.l.Edges[r.group].Dst[r.row], true
+	}
+	return log
+}
+
+// countEdges counts new edges by the labels of the vertices whose lists they are in, which log, if it is not nil, gets.
+func (b *Batch) countEdges(t graph.TypeID, dir graph.Direction, no int, edges []codec.ListEdge, log *write.NewEdges) error {
 	var ids []graph.VertexID
 	for i := range edges {
 		if i == 0 || edges[i].Vertex != edges[i-1].Vertex {
@@ -523,6 +562,9 @@ func (b *Batch) countEdges(t graph.TypeID, dir graph.Direction, no int, edges []
 				bySet[last] += n
 				last, n = set, 0
 			}
+		}
+		if log != nil {
+			log.Sets[dir][edges[i].Row] = last
 		}
 		n++
 	}

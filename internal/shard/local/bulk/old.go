@@ -5,9 +5,11 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/hopgate/hopgate/internal/changelog"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
+	"github.com/hopgate/hopgate/internal/shard/local/write"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/staging"
 )
@@ -109,12 +111,16 @@ type changer struct {
 	sets  []graph.LabelSet    // beside ids
 	vals  []changing          // beside cols
 	again []uint64            // those of ids that earlier rows of the load have written
+	log   *write.Cells        // nil if nothing is logged
+	at    int                 // of ids, the one that is being changed
+	cells [2][][]byte         // its cells before and after, for log
 	wrote []graph.VertexID    // those that a row has written first
 }
 
 // changing is a property of a vertex that is being changed.
 type changing struct {
-	now  []byte    // its cell
+	was  []byte    // its cell
+	now  []byte    // its cell after the rows so far
 	next []byte    // the result of a row, empty if none
 	bufs [2][]byte // memory for now and next
 	at   int       // the one for next
@@ -135,9 +141,12 @@ func (c *changer) order() (ok bool) {
 	return true
 }
 
-// read reads the values that the rows change; ok is false if an index is involved.
+// read reads the values that the rows change; ok is false if an index is involved, or the commit log keeps all that the vertices have.
 func (c *changer) read(old *oldVertices) (ok bool, err error) {
 	b := c.b
+	if b.log.Mode() == changelog.Full {
+		return false, nil
+	}
 	c.rows = slices.Clone(old.rows)
 	slices.SortFunc(c.rows, func(x, y oldRow) int {
 		return cmp.Or(cmp.Compare(x.id, y.id), cmp.Compare(x.group, y.group), cmp.Compare(x.row, y.row))
@@ -170,7 +179,8 @@ func (c *changer) read(old *oldVertices) (ok bool, err error) {
 			return false, err
 		}
 	}
-	return true, nil
+	c.log, err = b.log.Cells(b.ctx, c.ids, c.sets, c.props)
+	return true, err
 }
 
 // indexed reports whether an index over vertices of a label set holds a property that changes.
@@ -244,6 +254,7 @@ func (c *changer) change(w *staging.Writer, rows []oldRow, cells []staging.Merge
 		if err := v.resolve(w); err != nil {
 			return err
 		}
+		v.was = v.now
 	}
 	id := rows[0].id
 	for len(c.again) > 0 && c.again[0] < uint64(id) {
@@ -278,12 +289,31 @@ func (c *changer) change(w *staging.Writer, rows []oldRow, cells []staging.Merge
 			c.wrote, again = append(c.wrote, id), true
 		}
 	}
+	some := false
 	for k := range c.vals {
 		if v := &c.vals[k]; v.set {
-			cells[k].New = v.now
+			cells[k].New, some = v.now, true
 		}
 	}
+	c.record(some)
 	return nil
+}
+
+// record tells the commit log of the vertex that was changed, if it was.
+func (c *changer) record(changed bool) {
+	set := c.sets[c.at]
+	c.at++
+	switch {
+	case c.log == nil:
+	case !changed:
+		c.log.Skip()
+	default:
+		for k := range c.vals {
+			c.cells[0], c.cells[1] = append(c.cells[0], c.vals[k].was), append(c.cells[1], c.vals[k].now)
+		}
+		c.log.Add(set, c.cells[0], c.cells[1])
+		c.cells[0], c.cells[1] = c.cells[0][:0], c.cells[1][:0]
+	}
 }
 
 // resolve replaces the reference to a large value by the value.

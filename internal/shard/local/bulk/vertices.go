@@ -7,6 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
+	"github.com/hopgate/hopgate/internal/shard/local/write"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/kv"
 	"github.com/hopgate/hopgate/internal/storage/pack"
@@ -357,6 +358,9 @@ func (b *Batch) makeIn(p *newVertices, no, from, to int) error {
 	if !p.ends {
 		b.now.AddRange(uint64(made.first), uint64(made.first)+uint64(made.n))
 	}
+	if err := p.record(b.log, made.first, from, to); err != nil {
+		return err
+	}
 	bulk.Entries(p.space.ID, p.keys.Slice(from, to), locals, false)
 	for _, d := range p.plain {
 		if err := b.plainEntries(bulk, p, d, from, to, graph.MakeVertexID(no, first)); err != nil {
@@ -364,6 +368,15 @@ func (b *Batch) makeIn(p *newVertices, no, from, to int) error {
 		}
 	}
 	return nil
+}
+
+// record tells the commit log of the vertices [from, to), whose ids begin with first.
+func (p *newVertices) record(log *write.Recorder, first graph.VertexID, from, to int) error {
+	cols := make([][]graph.Value, len(p.cols))
+	for c := range cols {
+		cols[c] = p.cols[c][from:to]
+	}
+	return log.CreatedVertices(first, to-from, p.set, p.props, cols)
 }
 
 // plainEntries adds the entries of an index that constrains nothing.

@@ -64,10 +64,12 @@ func (r *Recorder) next(no int) {
 
 // Skip records that a load kept changes out of the log: created, changed and deleted vertices, and edges.
 func (r *Recorder) Skip(counts [6]uint64) error {
-	if r.mode == changelog.Off {
-		return nil
+	for _, w := range r.tx.ws {
+		if w.Log != nil && !w.Empty() {
+			return w.Log.Add(&changelog.Change{Counts: counts})
+		}
 	}
-	return r.tx.ws[0].Log.Add(&changelog.Change{Counts: counts})
+	return nil
 }
 
 // Stop keeps the changes that follow out of the log.
