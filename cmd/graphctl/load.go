@@ -11,10 +11,11 @@ import (
 
 func newLoad(a *app) *cobra.Command {
 	var dir string
-	var offline, propose bool
+	var offline, propose, noLog bool
 	from := &fromDatabase{a: a}
 	l := cli.Load{Database: from.open, Then: from.finish}
 	l.To = func(cmd *cobra.Command, l *cli.Load, plan *loader.Plan, o loader.Options) (*loader.Report, error) {
+		o.Unlogged = noLog
 		return a.load(cmd, l, plan, o, from)
 	}
 	cmd := &cobra.Command{
@@ -31,6 +32,8 @@ func newLoad(a *app) *cobra.Command {
 				return l.Propose(cmd, args)
 			case cmd.Flags().Changed("out") || cmd.Flags().Changed("partial"):
 				return cli.Usagef("--out and --partial go with --init")
+			case offline && noLog:
+				return cli.Usagef("--no-log goes without --offline, which adds nothing to the commit log")
 			case !offline && dir == "":
 				return l.Run(cmd, args)
 			case !offline:
@@ -47,6 +50,7 @@ func newLoad(a *app) *cobra.Command {
 	l.Flags(f)
 	from.flags(f)
 	f.BoolVar(&l.DryRun, "dry-run", false, "parse and check everything, write nothing")
+	f.BoolVar(&noLog, "no-log", false, "keep the changes out of the commit log: change streams then get their numbers alone")
 	f.BoolVar(&offline, "offline", false, "load into a data directory without a server, by hopgate import")
 	f.BoolVar(&propose, "init", false, "load nothing: print a mapping proposed for the files, which loads as it is")
 	l.InitFlags(f)

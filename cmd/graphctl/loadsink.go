@@ -29,7 +29,7 @@ func (s *grpcSink) Begin(ctx context.Context, o loader.Open) (loader.Opened, err
 	if err != nil {
 		return loader.Opened{}, err
 	}
-	open := &pb.LoadOpen{Graph: o.Graph, Stream: o.Stream, Restart: o.Restart, Confirms: o.Confirms, Remember: o.Remember}
+	open := &pb.LoadOpen{Graph: o.Graph, Stream: o.Stream, Restart: o.Restart, Confirms: o.Confirms, Remember: o.Remember, Unlogged: o.Unlogged}
 	for _, sp := range o.Spaces {
 		open.Spaces = append(open.Spaces, &pb.IdSpace{Name: sp.Name, Label: sp.Label, Property: sp.Property, Labels: sp.Labels})
 	}

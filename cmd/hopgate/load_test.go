@@ -297,6 +297,11 @@ func TestLoadInit(t *testing.T) {
 	require.Equal(t, 2, o.code)
 	require.Contains(t, o.err, "--on-duplicate first: must be overwrite, keep-first or error")
 
+	write("unlogged.csv", "id:ID(U),:LABEL", 3, func(i int) string { return fmt.Sprintf("%d,U", i) })
+	s.graphctl("load", filepath.Join(dir, "unlogged.csv"), "--no-log")
+	events := "CALL db.cdc.earliest() YIELD id CALL db.cdc.query(id, []) YIELD event RETURN event.operation AS o, count(*) AS n, max(event.nodes.created) AS nodes"
+	require.Equal(t, "o,n,nodes\nc,143,\ng,1,3\n", s.graphctl("query", events, "-o", "csv"), "what loads have created, and one gap")
+
 	write("notes.csv", "text", 2, func(int) string { return "x" })
 	initial = append(initial, filepath.Join(dir, "notes.csv"))
 	o = run(t, nil, "graphctl", initial...)

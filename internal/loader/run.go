@@ -41,6 +41,8 @@ type Options struct {
 	Restart bool
 	// OnDuplicate decides about repeated keys of vertices whose mapping does not.
 	OnDuplicate shard.OnDuplicate
+	// Unlogged keeps what the load changes out of the commit log.
+	Unlogged bool
 	// Workers is the number of parsers; default 0, one for each processor.
 	Workers int
 	// Memory bounds, in bytes, the text and columns that have been read and not yet acknowledged; default 512 MiB.
@@ -145,7 +147,9 @@ func (p *Plan) Run(ctx context.Context, sink Sink, o Options) (*Report, error) {
 		window: newWindow(min(maxWindow, max(o.Memory/8, o.Memory-parseMemory, 2*chunkBytes))),
 	}
 	r.counts.init(p)
-	opened, err := sink.Begin(ctx, Open{Graph: o.Graph, Stream: p.Stream, Restart: o.Restart, Spaces: p.spaces, Confirms: true, Remember: p.remembers(o.OnDuplicate)})
+	opened, err := sink.Begin(ctx, Open{
+		Graph: o.Graph, Stream: p.Stream, Restart: o.Restart, Spaces: p.spaces, Confirms: true, Remember: p.remembers(o.OnDuplicate), Unlogged: o.Unlogged,
+	})
 	if err != nil {
 		return nil, err
 	}

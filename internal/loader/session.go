@@ -66,6 +66,8 @@ type Open struct {
 	Confirms bool
 	// Remember means that rows of the load leave or refuse repeated keys; see shard.Load.
 	Remember bool
+	// Unlogged keeps what the load changes out of the commit log.
+	Unlogged bool
 }
 
 // Opened reports the progress of an earlier run of a load.
@@ -103,6 +105,7 @@ type Session struct {
 	waiting  []applied // unconfirmed batches
 	confirms bool
 	remember bool
+	unlogged bool
 	run      string // names a load without a stream
 	begun    bool
 	// Seq is the number of the last applied batch.
@@ -124,7 +127,7 @@ func (l *Loader) Begin(ctx context.Context, o Open) (_ *Session, err error) {
 		return nil, err
 	}
 	s := &Session{
-		l: l, key: streamKey{name, o.Stream}, stats: &l.stats, g: g, stream: o.Stream, confirms: o.Confirms, remember: o.Remember,
+		l: l, key: streamKey{name, o.Stream}, stats: &l.stats, g: g, stream: o.Stream, confirms: o.Confirms, remember: o.Remember, unlogged: o.Unlogged,
 		labels: map[string]graph.LabelSet{}, types: map[string]graph.TypeID{}, props: map[string]graph.PropID{},
 	}
 	if s.stream == "" {
@@ -310,7 +313,7 @@ func (s *Session) Apply(ctx context.Context, batches []*Batch) ([]Ack, error) {
 	if s.ended {
 		return nil, graph.LoadTakenOver()
 	}
-	load := &shard.Load{Stream: s.stream, Run: s.run, Restart: s.run != "" && !s.begun, Remember: s.remember}
+	load := &shard.Load{Stream: s.stream, Run: s.run, Restart: s.run != "" && !s.begun, Remember: s.remember, Unlogged: s.unlogged}
 	if err := s.names(ctx, batches); err != nil {
 		return nil, err
 	}

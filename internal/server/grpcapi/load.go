@@ -56,7 +56,10 @@ func (s *loadService) Load(stream grpc.BidiStreamingServer[pb.LoadRequest, pb.Lo
 	if open == nil {
 		return wire.GRPCError(wire.RequestError("the first message of a load must open it"))
 	}
-	o := loader.Open{Graph: open.GetGraph(), Stream: open.GetStream(), Restart: open.GetRestart(), Confirms: open.GetConfirms(), Remember: open.GetRemember()}
+	o := loader.Open{
+		Graph: open.GetGraph(), Stream: open.GetStream(), Restart: open.GetRestart(), Confirms: open.GetConfirms(),
+		Remember: open.GetRemember(), Unlogged: open.GetUnlogged(),
+	}
 	for _, sp := range open.GetSpaces() {
 		o.Spaces = append(o.Spaces, loader.Space{
 			Name: sp.GetName(), Label: sp.GetLabel(), Property: sp.GetProperty(), Labels: sp.GetLabels(),

@@ -351,7 +351,9 @@ type LoadOpen struct {
 	Confirms bool `protobuf:"varint,5,opt,name=confirms,proto3" json:"confirms,omitempty"`
 	// The load has rows whose VertexRows.on_duplicate is not ON_DUPLICATE_OVERWRITE: the server stores which vertices it writes, from its first
 	// batch. Otherwise it begins to at the first batch with such rows, which fails if the load was interrupted before.
-	Remember      bool `protobuf:"varint,6,opt,name=remember,proto3" json:"remember,omitempty"`
+	Remember bool `protobuf:"varint,6,opt,name=remember,proto3" json:"remember,omitempty"`
+	// The load's changes stay out of the commit log: it then says how many elements each batch created, changed and deleted, but not which.
+	Unlogged      bool `protobuf:"varint,7,opt,name=unlogged,proto3" json:"unlogged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -424,6 +426,13 @@ func (x *LoadOpen) GetConfirms() bool {
 func (x *LoadOpen) GetRemember() bool {
 	if x != nil {
 		return x.Remember
+	}
+	return false
+}
+
+func (x *LoadOpen) GetUnlogged() bool {
+	if x != nil {
+		return x.Unlogged
 	}
 	return false
 }
@@ -1468,14 +1477,15 @@ const file_hopgate_v1_load_proto_rawDesc = "" +
 	"\vLoadRequest\x12*\n" +
 	"\x04open\x18\x01 \x01(\v2\x14.hopgate.v1.LoadOpenH\x00R\x04open\x12-\n" +
 	"\x05batch\x18\x02 \x01(\v2\x15.hopgate.v1.LoadBatchH\x00R\x05batchB\x06\n" +
-	"\x04part\"\xb7\x01\n" +
+	"\x04part\"\xd3\x01\n" +
 	"\bLoadOpen\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x16\n" +
 	"\x06stream\x18\x02 \x01(\tR\x06stream\x12\x18\n" +
 	"\arestart\x18\x03 \x01(\bR\arestart\x12+\n" +
 	"\x06spaces\x18\x04 \x03(\v2\x13.hopgate.v1.IdSpaceR\x06spaces\x12\x1a\n" +
 	"\bconfirms\x18\x05 \x01(\bR\bconfirms\x12\x1a\n" +
-	"\bremember\x18\x06 \x01(\bR\bremember\"g\n" +
+	"\bremember\x18\x06 \x01(\bR\bremember\x12\x1a\n" +
+	"\bunlogged\x18\a \x01(\bR\bunlogged\"g\n" +
 	"\aIdSpace\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\x12\x1a\n" +

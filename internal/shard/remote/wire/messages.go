@@ -177,7 +177,7 @@ func DecodeMutations(r *pb.MutateRequest) ([]shard.Mutation, error) {
 
 // EncodeLoad encodes a batch of a load.
 func EncodeLoad(name string, l *shard.Load) (r *pb.LoadRequest, err error) {
-	r = &pb.LoadRequest{Graph: name, Stream: l.Stream, Seq: l.Seq, Restart: l.Restart, Mark: l.Mark, Run: l.Run, Remember: l.Remember}
+	r = &pb.LoadRequest{Graph: name, Stream: l.Stream, Seq: l.Seq, Restart: l.Restart, Mark: l.Mark, Run: l.Run, Remember: l.Remember, Unlogged: l.Unlogged}
 	values := func(vals []graph.Value) []byte {
 		b, verr := EncodeValues(vals)
 		if err == nil {
@@ -210,7 +210,10 @@ func EncodeLoad(name string, l *shard.Load) (r *pb.LoadRequest, err error) {
 
 // DecodeLoad decodes a batch of a load.
 func DecodeLoad(r *pb.LoadRequest) (l *shard.Load, err error) {
-	l = &shard.Load{Stream: r.GetStream(), Seq: r.GetSeq(), Restart: r.GetRestart(), Mark: r.GetMark(), Run: r.GetRun(), Remember: r.GetRemember()}
+	l = &shard.Load{
+		Stream: r.GetStream(), Seq: r.GetSeq(), Restart: r.GetRestart(), Mark: r.GetMark(), Run: r.GetRun(), Remember: r.GetRemember(),
+		Unlogged: r.GetUnlogged(),
+	}
 	values := func(b []byte) []graph.Value {
 		vals, verr := DecodeValues(nil, b, 0, nil)
 		if err == nil {

@@ -6056,9 +6056,10 @@ type LoadRequest struct {
 	Mark     []byte                 `protobuf:"bytes,5,opt,name=mark,proto3" json:"mark,omitempty"`
 	Vertices []*LoadVertices        `protobuf:"bytes,6,rep,name=vertices,proto3" json:"vertices,omitempty"`
 	Edges    []*LoadEdges           `protobuf:"bytes,7,rep,name=edges,proto3" json:"edges,omitempty"`
-	// See shard.Load.Run and Remember.
+	// See shard.Load.Run, Remember and Unlogged.
 	Run           string `protobuf:"bytes,8,opt,name=run,proto3" json:"run,omitempty"`
 	Remember      bool   `protobuf:"varint,9,opt,name=remember,proto3" json:"remember,omitempty"`
+	Unlogged      bool   `protobuf:"varint,10,opt,name=unlogged,proto3" json:"unlogged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6152,6 +6153,13 @@ func (x *LoadRequest) GetRun() string {
 func (x *LoadRequest) GetRemember() bool {
 	if x != nil {
 		return x.Remember
+	}
+	return false
+}
+
+func (x *LoadRequest) GetUnlogged() bool {
+	if x != nil {
+		return x.Unlogged
 	}
 	return false
 }
@@ -8673,7 +8681,7 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\aOutcome\x12\x17\n" +
 	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11OUTCOME_COMMITTED\x10\x01\x12\x12\n" +
-	"\x0eOUTCOME_ABSENT\x10\x02\"\x98\x02\n" +
+	"\x0eOUTCOME_ABSENT\x10\x02\"\xb4\x02\n" +
 	"\vLoadRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x16\n" +
 	"\x06stream\x18\x02 \x01(\tR\x06stream\x12\x10\n" +
@@ -8683,7 +8691,9 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\bvertices\x18\x06 \x03(\v2\x1e.hopgate.shard.v1.LoadVerticesR\bvertices\x121\n" +
 	"\x05edges\x18\a \x03(\v2\x1b.hopgate.shard.v1.LoadEdgesR\x05edges\x12\x10\n" +
 	"\x03run\x18\b \x01(\tR\x03run\x12\x1a\n" +
-	"\bremember\x18\t \x01(\bR\bremember\"\xbf\x01\n" +
+	"\bremember\x18\t \x01(\bR\bremember\x12\x1a\n" +
+	"\bunlogged\x18\n" +
+	" \x01(\bR\bunlogged\"\xbf\x01\n" +
 	"\fLoadVertices\x12\x16\n" +
 	"\x06labels\x18\x01 \x01(\rR\x06labels\x12\x14\n" +
 	"\x05space\x18\x02 \x01(\rR\x05space\x12\x12\n" +
