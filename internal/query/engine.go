@@ -29,6 +29,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/trusted"
 	"github.com/hopgate/hopgate/internal/query/watch"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/past"
 	"github.com/hopgate/hopgate/internal/shard/restricted"
 )
 
@@ -410,9 +411,9 @@ func (e *Engine) StoreFeatures() shard.StoreFeatures { return e.store.Features()
 // beginOn opens a transaction of a graph. One that reads may be out of date by stale.
 func beginOn(ctx context.Context, g shard.Graph, mode shard.Mode, stale time.Duration) (shard.Tx, error) {
 	if mode == shard.Read && stale > 0 {
-		return g.BeginStale(ctx, stale)
+		return past.Checked(ctx)(g.BeginStale(ctx, stale))
 	}
-	return g.Begin(ctx, mode)
+	return past.Checked(ctx)(g.Begin(ctx, mode))
 }
 
 // checked waits until a transaction is known to read the current snapshot, or returns why it does not.

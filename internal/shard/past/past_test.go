@@ -335,6 +335,48 @@ func compare(t *testing.T, w *shardtest.Model, h *past.History, tx shard.Tx, k k
 	w.Compare(p, k.oracle)
 }
 
+// The same with the log that a store keeps of what it does itself, in both modes.
+func TestStoreLog(t *testing.T) {
+	for seed := range localtest.EachSeed(t, localtest.Seeds(10)) {
+		t.Run("seed="+strconv.FormatUint(seed, 10), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 9))
+			shards := 1 + rng.IntN(3)
+			opts := localtest.Options(rng, shards)
+			opts.FS, opts.LogBytes = vfs.NewMem(), 1<<30
+			s, err := local.Open(opts)
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, s.Close()) })
+			g, err := s.Local("default")
+			require.NoError(t, err)
+			if rng.IntN(2) == 0 {
+				require.NoError(t, g.ChangeLog().SetLogMode(context.Background(), changelog.Full))
+			}
+			w := shardtest.NewModel(t, rng, g, shards)
+			w.Schema()
+			h := past.New(g, past.DefaultBytes)
+			var all []kept
+			for range 20 {
+				w.Transaction()
+				o, err := w.Oracle.Begin(context.Background(), shard.Read)
+				require.NoError(t, err)
+				tx, err := g.Begin(context.Background(), shard.Read)
+				require.NoError(t, err)
+				n, _ := tx.Features().Commits.Position()
+				all = append(all, kept{n, o})
+				compare(t, w, h, tx, all[rng.IntN(len(all))])
+				if rng.IntN(5) == 0 {
+					require.NoError(t, g.Settle(context.Background()))
+				}
+			}
+			for _, k := range all {
+				tx, err := g.Begin(context.Background(), shard.Read)
+				require.NoError(t, err)
+				compare(t, w, h, tx, k)
+			}
+		})
+	}
+}
+
 // What only reads a graph as of a commit passes what is required of all that read.
 func TestReads(t *testing.T) {
 	shardtest.RunReads(t, localtest.EachSeed(t, localtest.Seeds(10)), func(t *testing.T, c *shardtest.Contents) shard.Graph {

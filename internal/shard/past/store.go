@@ -29,6 +29,26 @@ func Asked(ctx context.Context) Moment {
 	return m
 }
 
+// Checked returns a function that ends a transaction which reads the present although its context asks for a moment: one of a store that is
+// no Store.
+func Checked(ctx context.Context) func(tx shard.Tx, err error) (shard.Tx, error) {
+	if Asked(ctx) == nil {
+		return asItIs
+	}
+	return func(of shard.Tx, err error) (shard.Tx, error) {
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := of.Features().Commits.(*tx); !ok {
+			of.Rollback()
+			return nil, noLog()
+		}
+		return of, nil
+	}
+}
+
+func asItIs(tx shard.Tx, err error) (shard.Tx, error) { return tx, err }
+
 // Store is a store whose graphs are also read as of a moment.
 type Store struct {
 	shard.Store
