@@ -120,8 +120,8 @@ func decodeTraversal(ctx context.Context, e *Engine, o *operation.Operation, bod
 	charge := e.Charge(ctx)
 	defer charge.Release()
 	t, err := e.opt.Typed(o.Route, body, false, charge)
-	if err == nil && t.Graph != "" {
-		err = graph.RequestError(graph.KindInvalid, "InvalidOperation", "operation %s: it names a graph; an operation runs on its own graph", o.Name)
+	if err == nil && t.Graph+t.At != "" {
+		err = graph.RequestError(graph.KindInvalid, "InvalidOperation", "operation %s: it names a graph, or a moment; an operation runs on the present of its own graph", o.Name)
 	}
 	return t, err
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/asof"
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/fresh"
@@ -30,6 +31,7 @@ type Typed interface {
 // TypedRequest is a typed request to a graph.
 type TypedRequest struct {
 	Graph  string // "" is DefaultGraph
+	At     string // a moment, as package asof reads it; "": the present
 	Typed  Typed
 	Params map[string]graph.Value
 	Limits Limits
@@ -81,6 +83,10 @@ func (e *Engine) Traverse(ctx context.Context, req TypedRequest) (*Result, error
 	var limits *Limits
 	if own := req.Limits; own != (Limits{}) {
 		limits = &own
+	}
+	ctx, err := asof.With(ctx, "at", req.At)
+	if err != nil {
+		return nil, err
 	}
 	return e.Query(ctx, Request{
 		Statement: req.Typed.Text(), Graph: req.Graph, Params: req.Typed.Params(req.Params), Timeout: req.Limits.Timeout,

@@ -17,6 +17,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/asof"
 	"github.com/hopgate/hopgate/internal/query/trusted"
 	"github.com/hopgate/hopgate/internal/server/feed"
 	"github.com/hopgate/hopgate/internal/server/mcpapi"
@@ -47,7 +48,10 @@ func (s *graphService) Query(req *pb.QueryRequest, stream grpc.ServerStreamingSe
 	if err != nil {
 		return wire.GRPCError(err)
 	}
-	ctx := stream.Context()
+	ctx, err := asof.With(stream.Context(), "at", req.GetAt())
+	if err != nil {
+		return wire.GRPCError(err)
+	}
 	if q.Limits, err = limits(ctx); err != nil {
 		return wire.GRPCError(err)
 	}
@@ -199,8 +203,12 @@ func (s *graphService) Fetch(req *pb.FetchRequest, stream grpc.ServerStreamingSe
 			return wire.GRPCError(err)
 		}
 	}
-	q.Condition = condition(stream.Context())
-	code, err := s.e.Fetch(stream.Context(), q, chunks{stream})
+	ctx, err := asof.With(stream.Context(), "at", req.GetAt())
+	if err != nil {
+		return wire.GRPCError(err)
+	}
+	q.Condition = condition(ctx)
+	code, err := s.e.Fetch(ctx, q, chunks{stream})
 	stream.SetTrailer(costTrailer(&took))
 	stream.SetTrailer(snapshotTrailer(snapshot))
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/asof"
 	"github.com/hopgate/hopgate/internal/server/summary"
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
@@ -112,6 +113,9 @@ func (c *transactCall) begin(ctx context.Context, begin *pb.TransactBegin) error
 		return err
 	}
 	if err := reached(ctx, c.s.e, begin.GetGraph()); err != nil {
+		return err
+	}
+	if ctx, err = asof.With(ctx, "at", begin.GetAt()); err != nil {
 		return err
 	}
 	ended := make(chan struct{})

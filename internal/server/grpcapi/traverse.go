@@ -232,6 +232,7 @@ type typedRequest interface {
 	GetParameters() map[string]*pb.Value
 	GetBudget() *pb.RequestBudget
 	GetMaxStaleness() *durationpb.Duration
+	GetAt() string
 }
 
 // typed runs a typed request, whose values charge counts.
@@ -256,7 +257,7 @@ func (s *graphService) typed(stream grpc.ServerStream, req typedRequest, t query
 	if err != nil {
 		return nil, err
 	}
-	return s.e.Traverse(stream.Context(), query.TypedRequest{Graph: req.GetGraph(), Typed: t, Params: values, Stale: stale, Limits: query.Limits{
+	return s.e.Traverse(stream.Context(), query.TypedRequest{Graph: req.GetGraph(), At: req.GetAt(), Typed: t, Params: values, Stale: stale, Limits: query.Limits{
 		Visits: int64(min(b.GetMaxVisits(), 1<<62)), Rows: int64(min(b.GetMaxRows(), 1<<62)),
 		Bytes: int64(min(b.GetMaxBytes(), 1<<62)), Timeout: timeout, Partial: b.GetPartial(), Units: most,
 	}})

@@ -40,6 +40,12 @@ func (h *Handler) fetch(w http.ResponseWriter, r *http.Request, method string) {
 		out.fail(nil, err, start)
 		return
 	}
+	ctx, err := asOf(r, "")
+	if err != nil {
+		out.fail(nil, err, start)
+		return
+	}
+	r = r.WithContext(ctx)
 	body, err := h.body(w, r)
 	if err != nil {
 		out.fail(nil, err, start)

@@ -31,6 +31,10 @@ POST /v1/query {"statement": "PROFILE MATCH (n:User) RETURN count(n)", "maxRows"
 POST /v1/query {"statement": "MATCH"} 400
 POST /v1/query {"statement": "RETURN 1", "graph": "none"} 404
 POST /v1/query {"statement": "CALL db.operations.put($text)", "parameters": {"text": "// name: by_id\n// param: id :: INTEGER\nMATCH (n:User {id: $id}) RETURN n.id"}} 200
+POST /v1/query?at=- {"statement": "RETURN 1"} 400
+POST /v1/query {"statement": "RETURN 1", "at": "-"} 400
+POST /get?at=- {"User": {"id": 1}} 200
+POST /v1/traverse {"from": {"label": "User", "property": "id", "value": 1}, "edges": ["KNOWS"], "hops": 1, "at": "-"} 400
 POST /v1/query {"operation": "by_id", "parameters": {"id": 1}} 200
 POST /v1/query {"hash": "none"} 404
 POST /v1/op/by_id {"id": 1} 200

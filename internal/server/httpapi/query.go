@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/json"
 	"mime"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/asof"
 	"github.com/hopgate/hopgate/internal/query/fresh"
 	"github.com/hopgate/hopgate/internal/query/trusted"
 	"github.com/hopgate/hopgate/internal/server/summary"
@@ -25,6 +27,7 @@ type queryRequest struct {
 	Hash       string          `json:"hash"`      // or its hash
 	Parameters json.RawMessage `json:"parameters"`
 	Graph      string          `json:"graph"`
+	At         string          `json:"at"` // a moment to read
 	AccessMode string          `json:"accessMode"`
 	TimeoutMs  int64           `json:"timeoutMs"`
 	MaxRows    int64           `json:"maxRows"`
@@ -145,14 +148,18 @@ func (h *Handler) query(w http.ResponseWriter, r *http.Request, neo4j bool) {
 	if neo4j {
 		status = http.StatusAccepted
 	}
-	req, err := h.queryRequest(w, r, neo4j)
+	req, at, err := h.queryRequest(w, r, neo4j)
+	ctx := r.Context()
+	if err == nil {
+		ctx, err = asOf(r, at)
+	}
 	if err != nil {
 		f.fail(w, err)
 		return
 	}
 	f.cond = condition(r, f)
 	req.Condition = f.cond
-	res, err := h.e.Query(r.Context(), req)
+	res, err := h.e.Query(ctx, req)
 	if err != nil {
 		f.fail(w, err)
 		return
@@ -161,35 +168,35 @@ func (h *Handler) query(w http.ResponseWriter, r *http.Request, neo4j bool) {
 	writeResult(w, res, f, status, nil)
 }
 
-// queryRequest parses a request. It accepts members of Neo4j's clients that have no effect here, such as bookmarks: a read sees
-// everything acknowledged before it.
-func (h *Handler) queryRequest(w http.ResponseWriter, r *http.Request, neo4j bool) (req query.Request, err error) {
+// queryRequest parses a request, and returns the moment in its body. It accepts members of Neo4j's clients that have no effect here, such as
+// bookmarks: a read sees everything acknowledged before it.
+func (h *Handler) queryRequest(w http.ResponseWriter, r *http.Request, neo4j bool) (req query.Request, at string, err error) {
 	body, err := h.body(w, r)
 	if err != nil {
-		return req, err
+		return req, "", err
 	}
 	var q queryRequest
 	if err := wire.DecodeJSON(body, !neo4j, &q); err != nil {
-		return req, err
+		return req, "", err
 	}
 	if neo4j {
 		q.Graph = graphOf(r)
 	}
 	if req, err = q.request(r, h.e.Charge(r.Context())); err != nil {
-		return req, err
+		return req, "", err
 	}
 	if err := h.reached(r, q.Graph); err != nil {
-		return req, err
+		return req, "", err
 	}
 	req.Unsafe = h.checkWrite(r)
 	if q.Operation == "" && q.Hash == "" {
-		return req, wire.CheckStatement(q.Statement)
+		return req, q.At, wire.CheckStatement(q.Statement)
 	}
 	if q.Operation != "" && q.Hash != "" || q.Statement != "" {
-		return req, wire.RequestError("operation, hash, statement: a request has one of them")
+		return req, "", wire.RequestError("operation, hash, statement: a request has one of them")
 	}
 	req.Operation = &trusted.Call{Name: q.Operation, Hash: q.Hash}
-	return req, nil
+	return req, q.At, nil
 }
 
 // graphOf returns the graph in a path of Neo4j's Query API.
@@ -250,6 +257,19 @@ func staleness(r *http.Request) (time.Duration, error) {
 		return wire.Staleness(staleHeader, values[0])
 	}
 	return 0, wire.RequestError(staleHeader + ": must be sent once")
+}
+
+// asOf returns the context of a request that reads a moment: that in its body, or in the URL parameter at.
+func asOf(r *http.Request, body string) (context.Context, error) {
+	switch values := r.URL.Query()["at"]; {
+	case len(values) > 1 || len(values) == 1 && body != "":
+		return nil, wire.RequestError("at: must be sent once")
+	case len(values) == 1 && values[0] == "":
+		return nil, wire.RequestError("at: is empty")
+	case len(values) == 1:
+		body = values[0]
+	}
+	return asof.With(r.Context(), "at", body)
 }
 
 // writeResult writes the response to a statement; tail, if not nil, adds members to the end of its object.

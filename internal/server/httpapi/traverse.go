@@ -48,5 +48,10 @@ func (h *Handler) runTyped(w http.ResponseWriter, r *http.Request, route string,
 	if req.Limits.Units, err = maxCost(r, req.Limits.Units); err != nil {
 		return nil, err
 	}
-	return h.e.Traverse(r.Context(), req)
+	ctx, err := asOf(r, req.At)
+	if err != nil {
+		return nil, err
+	}
+	req.At = ""
+	return h.e.Traverse(ctx, req)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/server/wire"
+	"github.com/hopgate/hopgate/internal/shard/past"
 )
 
 // transactions holds the open explicit transactions of Neo4j's Query API by id.
@@ -111,9 +112,13 @@ func (h *Handler) transact(w http.ResponseWriter, r *http.Request, s step) {
 		return
 	}
 	fail := func(err error) { wire.WriteError(w, f.errors(), wire.HTTPStatus(err), err) }
-	req, opt, err := h.txRequest(w, r)
+	req, opt, ctx, err := h.txRequest(w, r)
 	if err != nil {
 		fail(err)
+		return
+	}
+	if past.Asked(ctx) != nil && s != beginStep {
+		fail(wire.RequestError("at: belongs to the request that begins the transaction"))
 		return
 	}
 	if req.Stale > 0 && s != beginStep {
@@ -126,7 +131,7 @@ func (h *Handler) transact(w http.ResponseWriter, r *http.Request, s step) {
 			fail(err)
 			return
 		}
-		t, err = h.txs.begin(r.Context(), h.e, opt)
+		t, err = h.txs.begin(ctx, h.e, opt)
 	} else {
 		t, err = h.txs.find(r.Context(), opt.Graph, r.PathValue("id"))
 	}
@@ -181,28 +186,31 @@ func (h *Handler) rollback(w http.ResponseWriter, r *http.Request) {
 
 // txRequest reads a request of an explicit transaction; the body and its statement are optional. The timeout of the first request applies
 // to the transaction, that of a later one to its statement.
-func (h *Handler) txRequest(w http.ResponseWriter, r *http.Request) (req query.Request, opt query.TxOptions, err error) {
+func (h *Handler) txRequest(w http.ResponseWriter, r *http.Request) (req query.Request, opt query.TxOptions, ctx context.Context, err error) {
 	body, err := h.body(w, r)
 	if err != nil {
-		return req, opt, err
+		return req, opt, nil, err
 	}
 	var q queryRequest
 	if len(bytes.TrimSpace(body)) > 0 {
 		if err := wire.DecodeJSON(body, false, &q); err != nil {
-			return req, opt, err
+			return req, opt, nil, err
 		}
 	}
 	if req, err = q.request(r, h.e.Charge(r.Context())); err != nil {
-		return req, opt, err
+		return req, opt, nil, err
+	}
+	if ctx, err = asOf(r, q.At); err != nil {
+		return req, opt, nil, err
 	}
 	req.Unsafe = h.checkWrite(r)
 	if strings.TrimSpace(q.Statement) == "" {
 		req.Statement = ""
 	} else if err := wire.CheckStatement(q.Statement); err != nil {
-		return req, opt, err
+		return req, opt, nil, err
 	}
 	opt = query.TxOptions{Graph: graphOf(r), ReadOnly: req.ReadOnly, Stale: req.Stale, Timeout: req.Timeout}
-	return req, opt, nil
+	return req, opt, ctx, nil
 }
 
 // appendState appends the id of the transaction and the time at which it expires if idle.

@@ -16,6 +16,7 @@ import (
 // typedBody is the common part of the bodies of typed requests.
 type typedBody struct {
 	Graph      string          `json:"graph"`
+	At         string          `json:"at"`
 	Parameters json.RawMessage `json:"parameters"`
 	Budget     struct {
 		MaxVisits uint64 `json:"maxVisits"`
@@ -157,7 +158,7 @@ func DecodeTyped(route string, data []byte, typedParams bool, charge *memory.Cha
 	if b.TimeoutMs < 0 || b.TimeoutMs > maxMillis {
 		return req, wire.RequestError("budget.timeoutMs: must be a whole number from 0, was " + strconv.FormatInt(b.TimeoutMs, 10))
 	}
-	req.Graph = common.Graph
+	req.Graph, req.At = common.Graph, common.At
 	req.Limits = query.Limits{
 		Visits: int64(min(b.MaxVisits, 1<<62)), Rows: int64(min(b.MaxRows, 1<<62)), Bytes: int64(min(b.MaxBytes, 1<<62)), Units: int64(min(b.MaxCost, 1<<62)),
 		Timeout: time.Duration(b.TimeoutMs) * time.Millisecond, Partial: b.Partial,

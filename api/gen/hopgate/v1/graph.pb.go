@@ -512,6 +512,8 @@ type QueryRequest struct {
 	// Instead of a statement: the name of a trusted operation, or its hash.
 	Operation     string `protobuf:"bytes,9,opt,name=operation,proto3" json:"operation,omitempty"`
 	OperationHash string `protobuf:"bytes,10,opt,name=operation_hash,json=operationHash,proto3" json:"operation_hash,omitempty"`
+	// A moment to read: a token, or a date and time such as 2026-03-01T12:00:00Z; "": the present. A statement that writes fails with it.
+	At            string `protobuf:"bytes,11,opt,name=at,proto3" json:"at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -612,6 +614,13 @@ func (x *QueryRequest) GetOperation() string {
 func (x *QueryRequest) GetOperationHash() string {
 	if x != nil {
 		return x.OperationHash
+	}
+	return ""
+}
+
+func (x *QueryRequest) GetAt() string {
+	if x != nil {
+		return x.At
 	}
 	return ""
 }
@@ -1222,6 +1231,8 @@ type FetchRequest struct {
 	Operation     string            `protobuf:"bytes,6,opt,name=operation,proto3" json:"operation,omitempty"`
 	OperationHash string            `protobuf:"bytes,7,opt,name=operation_hash,json=operationHash,proto3" json:"operation_hash,omitempty"`
 	Parameters    map[string]*Value `protobuf:"bytes,8,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// A moment to read, as in QueryRequest. A method that writes fails with it.
+	At            string `protobuf:"bytes,9,opt,name=at,proto3" json:"at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1310,6 +1321,13 @@ func (x *FetchRequest) GetParameters() map[string]*Value {
 		return x.Parameters
 	}
 	return nil
+}
+
+func (x *FetchRequest) GetAt() string {
+	if x != nil {
+		return x.At
+	}
+	return ""
 }
 
 // FetchResponse is a chunk of the JSON text. Chunks may end within a character.
@@ -1499,7 +1517,9 @@ type TransactBegin struct {
 	// Time limit of the transaction; unset: none. The server's idle limit applies as well.
 	Timeout *durationpb.Duration `protobuf:"bytes,3,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	// By how much the snapshot may be out of date; unset or 0: not at all. It needs ACCESS_MODE_READ.
-	MaxStaleness  *durationpb.Duration `protobuf:"bytes,4,opt,name=max_staleness,json=maxStaleness,proto3" json:"max_staleness,omitempty"`
+	MaxStaleness *durationpb.Duration `protobuf:"bytes,4,opt,name=max_staleness,json=maxStaleness,proto3" json:"max_staleness,omitempty"`
+	// A moment to read, as in QueryRequest. It needs ACCESS_MODE_READ.
+	At            string `protobuf:"bytes,5,opt,name=at,proto3" json:"at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1560,6 +1580,13 @@ func (x *TransactBegin) GetMaxStaleness() *durationpb.Duration {
 		return x.MaxStaleness
 	}
 	return nil
+}
+
+func (x *TransactBegin) GetAt() string {
+	if x != nil {
+		return x.At
+	}
+	return ""
 }
 
 // TransactRun is one statement, which sees all earlier writes of the transaction.
@@ -1973,7 +2000,7 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\aprofile\x18\x03 \x01(\tR\aprofile\x12\x16\n" +
 	"\x06tokens\x18\x04 \x01(\rR\x06tokens\")\n" +
 	"\rAgentResponse\x12\x18\n" +
-	"\amessage\x18\x01 \x01(\fR\amessage\"\x89\x04\n" +
+	"\amessage\x18\x01 \x01(\fR\amessage\"\x99\x04\n" +
 	"\fQueryRequest\x12\x1c\n" +
 	"\tstatement\x18\x01 \x01(\tR\tstatement\x12H\n" +
 	"\n" +
@@ -1988,7 +2015,8 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\tas_claims\x18\b \x01(\tR\basClaims\x12\x1c\n" +
 	"\toperation\x18\t \x01(\tR\toperation\x12%\n" +
 	"\x0eoperation_hash\x18\n" +
-	" \x01(\tR\roperationHash\x1aP\n" +
+	" \x01(\tR\roperationHash\x12\x0e\n" +
+	"\x02at\x18\v \x01(\tR\x02at\x1aP\n" +
 	"\x0fParametersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.hopgate.v1.ValueR\x05value:\x028\x01\"\xac\x01\n" +
@@ -2055,7 +2083,7 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\n" +
 	"_wire_sentB\x10\n" +
 	"\x0e_wire_receivedB\b\n" +
-	"\x06_edges\"\xac\x03\n" +
+	"\x06_edges\"\xbc\x03\n" +
 	"\fFetchRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x16\n" +
 	"\x06method\x18\x02 \x01(\tR\x06method\x12\x18\n" +
@@ -2066,7 +2094,8 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\x0eoperation_hash\x18\a \x01(\tR\roperationHash\x12H\n" +
 	"\n" +
 	"parameters\x18\b \x03(\v2(.hopgate.v1.FetchRequest.ParametersEntryR\n" +
-	"parameters\x1aP\n" +
+	"parameters\x12\x0e\n" +
+	"\x02at\x18\t \x01(\tR\x02at\x1aP\n" +
 	"\x0fParametersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.hopgate.v1.ValueR\x05value:\x028\x01\"_\n" +
@@ -2079,13 +2108,14 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\x03run\x18\x02 \x01(\v2\x17.hopgate.v1.TransactRunH\x00R\x03run\x124\n" +
 	"\x06commit\x18\x03 \x01(\v2\x1a.hopgate.v1.TransactCommitH\x00R\x06commit\x12:\n" +
 	"\brollback\x18\x04 \x01(\v2\x1c.hopgate.v1.TransactRollbackH\x00R\brollbackB\x06\n" +
-	"\x04step\"\xd3\x01\n" +
+	"\x04step\"\xe3\x01\n" +
 	"\rTransactBegin\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x127\n" +
 	"\vaccess_mode\x18\x02 \x01(\x0e2\x16.hopgate.v1.AccessModeR\n" +
 	"accessMode\x123\n" +
 	"\atimeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\atimeout\x12>\n" +
-	"\rmax_staleness\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\fmaxStaleness\"\x96\x02\n" +
+	"\rmax_staleness\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\fmaxStaleness\x12\x0e\n" +
+	"\x02at\x18\x05 \x01(\tR\x02at\"\x96\x02\n" +
 	"\vTransactRun\x12\x1c\n" +
 	"\tstatement\x18\x01 \x01(\tR\tstatement\x12G\n" +
 	"\n" +

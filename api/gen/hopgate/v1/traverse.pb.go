@@ -547,7 +547,9 @@ type TraverseRequest struct {
 	Budget     *RequestBudget    `protobuf:"bytes,13,opt,name=budget,proto3" json:"budget,omitempty"`
 	Rank       *Rank             `protobuf:"bytes,14,opt,name=rank,proto3" json:"rank,omitempty"`
 	// By how much the snapshot that the request reads may be out of date; unset or 0: not at all.
-	MaxStaleness  *durationpb.Duration `protobuf:"bytes,15,opt,name=max_staleness,json=maxStaleness,proto3" json:"max_staleness,omitempty"`
+	MaxStaleness *durationpb.Duration `protobuf:"bytes,15,opt,name=max_staleness,json=maxStaleness,proto3" json:"max_staleness,omitempty"`
+	// A moment to read: a token, or a date and time such as 2026-03-01T12:00:00Z; "": the present.
+	At            string `protobuf:"bytes,16,opt,name=at,proto3" json:"at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -685,6 +687,13 @@ func (x *TraverseRequest) GetMaxStaleness() *durationpb.Duration {
 		return x.MaxStaleness
 	}
 	return nil
+}
+
+func (x *TraverseRequest) GetAt() string {
+	if x != nil {
+		return x.At
+	}
+	return ""
 }
 
 // Rank orders rows by how similar a property of v is to a vector, the most similar first. It leaves out rows whose property is no vector of
@@ -1059,7 +1068,9 @@ type ShortestPathRequest struct {
 	Parameters map[string]*Value `protobuf:"bytes,9,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Budget     *RequestBudget    `protobuf:"bytes,10,opt,name=budget,proto3" json:"budget,omitempty"`
 	// By how much the snapshot that the request reads may be out of date; unset or 0: not at all.
-	MaxStaleness  *durationpb.Duration `protobuf:"bytes,11,opt,name=max_staleness,json=maxStaleness,proto3" json:"max_staleness,omitempty"`
+	MaxStaleness *durationpb.Duration `protobuf:"bytes,11,opt,name=max_staleness,json=maxStaleness,proto3" json:"max_staleness,omitempty"`
+	// A moment to read: a token, or a date and time such as 2026-03-01T12:00:00Z; "": the present.
+	At            string `protobuf:"bytes,12,opt,name=at,proto3" json:"at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1169,6 +1180,13 @@ func (x *ShortestPathRequest) GetMaxStaleness() *durationpb.Duration {
 		return x.MaxStaleness
 	}
 	return nil
+}
+
+func (x *ShortestPathRequest) GetAt() string {
+	if x != nil {
+		return x.At
+	}
+	return ""
 }
 
 // PathResponse is one part of the response: paths, then the summary.
@@ -1362,7 +1380,9 @@ type SubgraphRequest struct {
 	Parameters map[string]*Value      `protobuf:"bytes,5,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Budget     *RequestBudget         `protobuf:"bytes,6,opt,name=budget,proto3" json:"budget,omitempty"`
 	// By how much the snapshot that the request reads may be out of date; unset or 0: not at all.
-	MaxStaleness  *durationpb.Duration `protobuf:"bytes,7,opt,name=max_staleness,json=maxStaleness,proto3" json:"max_staleness,omitempty"`
+	MaxStaleness *durationpb.Duration `protobuf:"bytes,7,opt,name=max_staleness,json=maxStaleness,proto3" json:"max_staleness,omitempty"`
+	// A moment to read: a token, or a date and time such as 2026-03-01T12:00:00Z; "": the present.
+	At            string `protobuf:"bytes,8,opt,name=at,proto3" json:"at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1446,6 +1466,13 @@ func (x *SubgraphRequest) GetMaxStaleness() *durationpb.Duration {
 	return nil
 }
 
+func (x *SubgraphRequest) GetAt() string {
+	if x != nil {
+		return x.At
+	}
+	return ""
+}
+
 // SubgraphLayer is a part of a layer: vertices whose least distance is step, and their edges to vertices of the subgraph, each edge once. A
 // layer may take several messages; the last message contains only the summary.
 type SubgraphLayer struct {
@@ -1526,7 +1553,9 @@ type GetVerticesRequest struct {
 	Parameters map[string]*Value `protobuf:"bytes,4,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Budget     *RequestBudget    `protobuf:"bytes,5,opt,name=budget,proto3" json:"budget,omitempty"`
 	// By how much the snapshot that the request reads may be out of date; unset or 0: not at all.
-	MaxStaleness  *durationpb.Duration `protobuf:"bytes,6,opt,name=max_staleness,json=maxStaleness,proto3" json:"max_staleness,omitempty"`
+	MaxStaleness *durationpb.Duration `protobuf:"bytes,6,opt,name=max_staleness,json=maxStaleness,proto3" json:"max_staleness,omitempty"`
+	// A moment to read: a token, or a date and time such as 2026-03-01T12:00:00Z; "": the present.
+	At            string `protobuf:"bytes,7,opt,name=at,proto3" json:"at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1603,6 +1632,13 @@ func (x *GetVerticesRequest) GetMaxStaleness() *durationpb.Duration {
 	return nil
 }
 
+func (x *GetVerticesRequest) GetAt() string {
+	if x != nil {
+		return x.At
+	}
+	return ""
+}
+
 // VertexBatch is a batch of vertices, in the order of their ids, each once.
 type VertexBatch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1659,7 +1695,9 @@ type GetEdgesRequest struct {
 	Parameters map[string]*Value      `protobuf:"bytes,6,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Budget     *RequestBudget         `protobuf:"bytes,7,opt,name=budget,proto3" json:"budget,omitempty"`
 	// By how much the snapshot that the request reads may be out of date; unset or 0: not at all.
-	MaxStaleness  *durationpb.Duration `protobuf:"bytes,8,opt,name=max_staleness,json=maxStaleness,proto3" json:"max_staleness,omitempty"`
+	MaxStaleness *durationpb.Duration `protobuf:"bytes,8,opt,name=max_staleness,json=maxStaleness,proto3" json:"max_staleness,omitempty"`
+	// A moment to read: a token, or a date and time such as 2026-03-01T12:00:00Z; "": the present.
+	At            string `protobuf:"bytes,9,opt,name=at,proto3" json:"at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1750,6 +1788,13 @@ func (x *GetEdgesRequest) GetMaxStaleness() *durationpb.Duration {
 	return nil
 }
 
+func (x *GetEdgesRequest) GetAt() string {
+	if x != nil {
+		return x.At
+	}
+	return ""
+}
+
 // EdgeBatch is a batch of edges.
 type EdgeBatch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1829,7 +1874,7 @@ const file_hopgate_v1_traverse_proto_rawDesc = "" +
 	"\bmax_rows\x18\x02 \x01(\x04R\amaxRows\x12\x1b\n" +
 	"\tmax_bytes\x18\x03 \x01(\x04R\bmaxBytes\x123\n" +
 	"\atimeout\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\atimeout\x12\x18\n" +
-	"\apartial\x18\x05 \x01(\bR\apartial\"\xa1\x05\n" +
+	"\apartial\x18\x05 \x01(\bR\apartial\"\xb1\x05\n" +
 	"\x0fTraverseRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12.\n" +
 	"\x04from\x18\x02 \x01(\v2\x1a.hopgate.v1.VertexSelectorR\x04from\x12#\n" +
@@ -1848,7 +1893,8 @@ const file_hopgate_v1_traverse_proto_rawDesc = "" +
 	"parameters\x121\n" +
 	"\x06budget\x18\r \x01(\v2\x19.hopgate.v1.RequestBudgetR\x06budget\x12$\n" +
 	"\x04rank\x18\x0e \x01(\v2\x10.hopgate.v1.RankR\x04rank\x12>\n" +
-	"\rmax_staleness\x18\x0f \x01(\v2\x19.google.protobuf.DurationR\fmaxStaleness\x1aP\n" +
+	"\rmax_staleness\x18\x0f \x01(\v2\x19.google.protobuf.DurationR\fmaxStaleness\x12\x0e\n" +
+	"\x02at\x18\x10 \x01(\tR\x02at\x1aP\n" +
 	"\x0fParametersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.hopgate.v1.ValueR\x05value:\x028\x01B\v\n" +
@@ -1876,7 +1922,7 @@ const file_hopgate_v1_traverse_proto_rawDesc = "" +
 	"\bHopCount\x12\x10\n" +
 	"\x03hop\x18\x01 \x01(\rR\x03hop\x12\x18\n" +
 	"\asources\x18\x02 \x01(\x04R\asources\x12\x14\n" +
-	"\x05edges\x18\x03 \x01(\x04R\x05edges\"\x93\x04\n" +
+	"\x05edges\x18\x03 \x01(\x04R\x05edges\"\xa3\x04\n" +
 	"\x13ShortestPathRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12.\n" +
 	"\x04from\x18\x02 \x01(\v2\x1a.hopgate.v1.VertexSelectorR\x04from\x12*\n" +
@@ -1891,7 +1937,8 @@ const file_hopgate_v1_traverse_proto_rawDesc = "" +
 	"parameters\x121\n" +
 	"\x06budget\x18\n" +
 	" \x01(\v2\x19.hopgate.v1.RequestBudgetR\x06budget\x12>\n" +
-	"\rmax_staleness\x18\v \x01(\v2\x19.google.protobuf.DurationR\fmaxStaleness\x1aP\n" +
+	"\rmax_staleness\x18\v \x01(\v2\x19.google.protobuf.DurationR\fmaxStaleness\x12\x0e\n" +
+	"\x02at\x18\f \x01(\tR\x02at\x1aP\n" +
 	"\x0fParametersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.hopgate.v1.ValueR\x05value:\x028\x01\"~\n" +
@@ -1903,7 +1950,7 @@ const file_hopgate_v1_traverse_proto_rawDesc = "" +
 	"\x05paths\x18\x01 \x03(\v2\x15.hopgate.v1.FoundPathR\x05paths\"I\n" +
 	"\tFoundPath\x12$\n" +
 	"\x04path\x18\x01 \x01(\v2\x10.hopgate.v1.PathR\x04path\x12\x16\n" +
-	"\x06weight\x18\x02 \x01(\x01R\x06weight\"\xa9\x03\n" +
+	"\x06weight\x18\x02 \x01(\x01R\x06weight\"\xb9\x03\n" +
 	"\x0fSubgraphRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12.\n" +
 	"\x04from\x18\x02 \x01(\v2\x1a.hopgate.v1.VertexSelectorR\x04from\x12#\n" +
@@ -1913,7 +1960,8 @@ const file_hopgate_v1_traverse_proto_rawDesc = "" +
 	"parameters\x18\x05 \x03(\v2+.hopgate.v1.SubgraphRequest.ParametersEntryR\n" +
 	"parameters\x121\n" +
 	"\x06budget\x18\x06 \x01(\v2\x19.hopgate.v1.RequestBudgetR\x06budget\x12>\n" +
-	"\rmax_staleness\x18\a \x01(\v2\x19.google.protobuf.DurationR\fmaxStaleness\x1aP\n" +
+	"\rmax_staleness\x18\a \x01(\v2\x19.google.protobuf.DurationR\fmaxStaleness\x12\x0e\n" +
+	"\x02at\x18\b \x01(\tR\x02at\x1aP\n" +
 	"\x0fParametersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.hopgate.v1.ValueR\x05value:\x028\x01\"\xb2\x01\n" +
@@ -1921,7 +1969,7 @@ const file_hopgate_v1_traverse_proto_rawDesc = "" +
 	"\x04step\x18\x01 \x01(\rR\x04step\x12.\n" +
 	"\bvertices\x18\x02 \x03(\v2\x12.hopgate.v1.VertexR\bvertices\x12&\n" +
 	"\x05edges\x18\x03 \x03(\v2\x10.hopgate.v1.EdgeR\x05edges\x125\n" +
-	"\asummary\x18\x04 \x01(\v2\x1b.hopgate.v1.TraverseSummaryR\asummary\"\x8f\x03\n" +
+	"\asummary\x18\x04 \x01(\v2\x1b.hopgate.v1.TraverseSummaryR\asummary\"\x9f\x03\n" +
 	"\x12GetVerticesRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12.\n" +
 	"\x04from\x18\x02 \x01(\v2\x1a.hopgate.v1.VertexSelectorR\x04from\x12\x1e\n" +
@@ -1932,12 +1980,13 @@ const file_hopgate_v1_traverse_proto_rawDesc = "" +
 	"parameters\x18\x04 \x03(\v2..hopgate.v1.GetVerticesRequest.ParametersEntryR\n" +
 	"parameters\x121\n" +
 	"\x06budget\x18\x05 \x01(\v2\x19.hopgate.v1.RequestBudgetR\x06budget\x12>\n" +
-	"\rmax_staleness\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\fmaxStaleness\x1aP\n" +
+	"\rmax_staleness\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\fmaxStaleness\x12\x0e\n" +
+	"\x02at\x18\a \x01(\tR\x02at\x1aP\n" +
 	"\x0fParametersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.hopgate.v1.ValueR\x05value:\x028\x01\"=\n" +
 	"\vVertexBatch\x12.\n" +
-	"\bvertices\x18\x01 \x03(\v2\x12.hopgate.v1.VertexR\bvertices\"\xf1\x03\n" +
+	"\bvertices\x18\x01 \x03(\v2\x12.hopgate.v1.VertexR\bvertices\"\x81\x04\n" +
 	"\x0fGetEdgesRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12.\n" +
 	"\x04from\x18\x02 \x01(\v2\x1a.hopgate.v1.VertexSelectorR\x04from\x12*\n" +
@@ -1949,7 +1998,8 @@ const file_hopgate_v1_traverse_proto_rawDesc = "" +
 	"parameters\x18\x06 \x03(\v2+.hopgate.v1.GetEdgesRequest.ParametersEntryR\n" +
 	"parameters\x121\n" +
 	"\x06budget\x18\a \x01(\v2\x19.hopgate.v1.RequestBudgetR\x06budget\x12>\n" +
-	"\rmax_staleness\x18\b \x01(\v2\x19.google.protobuf.DurationR\fmaxStaleness\x1aP\n" +
+	"\rmax_staleness\x18\b \x01(\v2\x19.google.protobuf.DurationR\fmaxStaleness\x12\x0e\n" +
+	"\x02at\x18\t \x01(\tR\x02at\x1aP\n" +
 	"\x0fParametersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.hopgate.v1.ValueR\x05value:\x028\x01\"3\n" +
