@@ -14,6 +14,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/query/procedure"
 	"github.com/hopgate/hopgate/internal/query/steps"
+	"github.com/hopgate/hopgate/internal/query/watch"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -29,7 +30,7 @@ type preparer struct {
 	procs   *procedure.Registry
 	plans   planCache
 	texts   planCache // the lifted literals of texts; separate, so that new texts evict no plan
-	metrics Metrics
+	metrics watch.Metrics
 }
 
 func (e *preparer) key(g shard.Graph, kind keyKind, text string) planKey {

@@ -425,7 +425,7 @@ func (e *Engine) finish(ctx context.Context, q *Running, start time.Time, rows i
 	}
 	e.watch.End(ctx, watch.Ended{ID: q.ID, Kind: q.kind, Graph: q.on(), Statement: q.Statement, Start: start, Elapsed: elapsed, Rows: rows}, q.trace, err)
 	e.record(ctx, q, err)
-	e.metrics.observe(q.kind, elapsed, &took, err)
+	e.metrics.Observe(q.kind, elapsed, &took, err)
 	if o := q.called.Load(); o != nil {
 		e.Operations.Observe(q.on(), o.Name, elapsed, err)
 	}

@@ -57,7 +57,7 @@ func BenchmarkWatch(b *testing.B) {
 			q.trace.Executed(nil, nil)
 			elapsed := time.Since(start)
 			e.watch.End(ctx, watch.Ended{Start: start, Elapsed: elapsed, Rows: 1}, q.trace, nil)
-			e.metrics.observe(q.kind, elapsed, &cost.Cost{Rows: 1}, nil)
+			e.metrics.Observe(q.kind, elapsed, &cost.Cost{Rows: 1}, nil)
 			if e.watch.Watched() {
 				b.Fatal("somebody watches")
 			}
