@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/hopgate/hopgate/internal/access"
@@ -23,12 +24,10 @@ const (
 	// shortestHeartbeat and longestHeartbeat bound what clients ask for.
 	shortestHeartbeat = 100 * time.Millisecond
 	longestHeartbeat  = 10 * time.Minute
-	// step is how long a feed waits at most before it looks again at the rights of its caller.
-	step = 250 * time.Millisecond
 	// batch is the largest number of events that Next returns.
 	batch = 500
-	// accountEvery is how often the cost of a feed and its distance from the end of the log are brought up to date.
-	accountEvery = time.Second
+	// chargeEvery is how often the events of a feed are charged.
+	chargeEvery = time.Second
 )
 
 // Request is what a client asks for. Its errors name the fields as clients know them.
@@ -86,13 +85,17 @@ type Feed struct {
 	wait      time.Duration
 	heartbeat time.Duration
 
-	ended     context.Context // when the server drains, or the client is gone
-	end       func()
-	said      time.Time // when the client last heard of the feed
-	idle      time.Time // since when there have been no events
-	accounted time.Time
-	quotas    *quota.Accounts
-	events    int64 // not charged yet
+	name    string          // of the graph
+	caller  context.Context // of the client's request
+	ended   context.Context // when the server drains, the client is gone, or its rights are
+	end     context.CancelCauseFunc
+	stop    func() bool   // ends the wait for the server to drain
+	at      atomic.Uint64 // the last commit that has been read
+	said    time.Time     // when the client last heard of the feed
+	idle    time.Time     // since when there have been no events
+	charged time.Time
+	quotas  *quota.Accounts
+	events  int64 // not charged yet
 }
 
 // Open opens a feed for a client of a transport. ctx is that of the whole feed. The errors of tokens are those of changes.Open.
@@ -105,9 +108,9 @@ func (all *Feeds) Open(ctx context.Context, transport string, r Request) (*Feed,
 		return nil, graph.Busy(0, "there are %d change streams, as many as one process serves; try again later", mostFeeds)
 	}
 	f := &Feed{all: all, transport: transport, format: r.Format, wait: r.Wait, heartbeat: cmp.Or(r.Heartbeat, usualHeartbeat)}
-	ended, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(all.drained, cancel)
-	f.ended, f.end = ended, func() { stop(); cancel() }
+	f.caller = ctx
+	f.ended, f.end = context.WithCancelCause(ctx)
+	f.stop = context.AfterFunc(all.drained, func() { f.end(io.EOF) })
 	if err := f.open(ctx, r, selectors); err != nil {
 		f.Close()
 		return nil, err
@@ -127,10 +130,10 @@ func (f *Feed) open(ctx context.Context, r Request, selectors changes.Selectors)
 	if err := f.all.e.Quotas.Enter(ctx, g, &charge.Request{Graph: name, Caller: access.Granted(ctx)}, &f.quotas); err != nil {
 		return err
 	}
-	f.debezium.graph = name
-	f.said, f.idle = time.Now(), time.Now()
+	f.name, f.debezium.graph = name, name
+	f.said, f.idle, f.charged = time.Now(), time.Now(), time.Now()
+	f.at.Store(f.s.Commit())
 	f.all.add(f)
-	f.account(ctx, f.said)
 	return nil
 }
 
@@ -139,45 +142,45 @@ func (f *Feed) Token() string { return f.s.Token() }
 
 // Close ends the feed.
 func (f *Feed) Close() {
+	f.all.leave(f) // before the stream closes, which sweeps look at
 	if f.s != nil {
 		f.charge()
 		f.s.Close()
 	}
-	f.end()
-	f.all.leave(f)
+	f.stop()
+	f.end(nil)
 }
 
 // Next returns the next events, which are valid until it is called again. If there are none for a heartbeat's time, it returns none, for the
 // client to hear where the feed stands. The error is io.EOF if the feed has ended in good order: after its wait, or since the server drains.
-func (f *Feed) Next(ctx context.Context) ([]changes.Event, error) {
+func (f *Feed) Next() ([]changes.Event, error) {
 	for {
-		if f.all.drained.Err() != nil {
-			return nil, io.EOF
-		}
-		if err := access.Granted(ctx).Still(); err != nil {
-			return nil, err
-		}
-		now := time.Now()
-		wait := min(step, max(f.said.Add(f.heartbeat).Sub(now), 0))
+		began := time.Now()
+		wait := f.said.Add(f.heartbeat).Sub(began)
 		if f.wait >= 0 {
-			wait = min(wait, max(f.idle.Add(f.wait).Sub(now), 0))
+			wait = min(wait, f.idle.Add(f.wait).Sub(began))
 		}
-		events, err := f.s.Next(f.ended, wait, batch)
-		switch {
-		case err != nil && f.all.drained.Err() != nil:
-			return nil, io.EOF
-		case err != nil && ctx.Err() != nil:
-			return nil, graph.DeadlineError(ctx.Err())
+		events, err := f.s.Next(f.ended, max(wait, 0), batch)
+		switch cause := context.Cause(f.ended); {
+		case cause != nil && f.caller.Err() != nil:
+			return nil, graph.DeadlineError(f.caller.Err())
+		case cause != nil:
+			return nil, cause
 		case err != nil:
 			return nil, err
 		}
-		now = time.Now()
-		if now.Sub(f.accounted) >= accountEvery {
-			f.account(ctx, now)
-		}
+		now := time.Now()
+		f.at.Store(f.s.Commit())
 		if len(events) > 0 {
+			if err := f.s.Allowed(f.caller); err != nil { // it may have waited
+				return nil, err
+			}
 			f.events += int64(len(events))
 			f.all.sent(f.transport, len(events))
+			if now.Sub(f.charged) >= chargeEvery {
+				f.charged = now
+				f.charge()
+			}
 			f.said, f.idle = now, now
 			f.debezium.now = now
 			return events, nil
@@ -189,15 +192,6 @@ func (f *Feed) Next(ctx context.Context) ([]changes.Event, error) {
 			f.said = now
 			return nil, nil
 		}
-	}
-}
-
-// account charges what the feed has sent, and sees how far it is behind.
-func (f *Feed) account(ctx context.Context, now time.Time) {
-	f.accounted = now
-	f.charge()
-	if n, err := f.s.Behind(ctx); err == nil { // the next read tells an error
-		f.all.behind(f, n)
 	}
 }
 

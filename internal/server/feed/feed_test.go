@@ -167,33 +167,33 @@ func TestWaitAndHeartbeat(t *testing.T) {
 			s.create(1)
 		}()
 		first := f.Token()
-		events, err := f.Next(t.Context())
+		events, err := f.Next()
 		require.NoError(t, err)
 		require.Empty(t, events)
 		require.Equal(t, 10*time.Second, since())
-		events, err = f.Next(t.Context())
+		events, err = f.Next()
 		require.NoError(t, err)
 		require.Len(t, events, 1)
 		require.Equal(t, 15*time.Second, since())
 		require.Equal(t, events[0].ID(), f.Token())
 		for range 2 {
-			events, err = f.Next(t.Context())
+			events, err = f.Next()
 			require.NoError(t, err)
 			require.Empty(t, events)
 		}
 		require.Equal(t, 35*time.Second, since())
-		_, err = f.Next(t.Context())
+		_, err = f.Next()
 		require.ErrorIs(t, err, io.EOF)
 		require.Equal(t, 40*time.Second, since())
 
 		again, err := all.Open(t.Context(), "http", Request{From: first, Wait: 0})
 		require.NoError(t, err)
 		defer again.Close()
-		events, err = again.Next(t.Context())
+		events, err = again.Next()
 		require.NoError(t, err)
 		require.Len(t, events, 1)
 		s.create(2) // after it was opened
-		_, err = again.Next(t.Context())
+		_, err = again.Next()
 		require.ErrorIs(t, err, io.EOF)
 	})
 }
@@ -207,7 +207,7 @@ func TestEnds(t *testing.T) {
 			ended := make(chan error, 1)
 			go func() {
 				defer f.Close()
-				_, err := f.Next(ctx)
+				_, err := f.Next()
 				ended <- err
 			}()
 			return ended
@@ -232,8 +232,7 @@ func TestCounts(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, batch+1, all.furthest())
 		require.EqualValues(t, 1, testutil.ToFloat64(all.open.WithLabelValues("http")))
-		time.Sleep(accountEvery)
-		events, err := f.Next(t.Context())
+		events, err := f.Next()
 		require.NoError(t, err)
 		require.Len(t, events, batch)
 		require.EqualValues(t, batch, testutil.ToFloat64(all.events.WithLabelValues("http")))
@@ -290,7 +289,7 @@ func TestDebezium(t *testing.T) {
 		f, err := all.Open(t.Context(), "http", Request{From: changes.Earliest, Format: Debezium})
 		require.NoError(t, err)
 		defer f.Close()
-		events, err := f.Next(t.Context())
+		events, err := f.Next()
 		require.NoError(t, err)
 		var got []byte
 		for i := range events {

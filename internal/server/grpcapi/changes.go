@@ -49,7 +49,7 @@ func (s *graphService) Changes(req *pb.ChangesRequest, stream grpc.ServerStreami
 	}
 	out := changesPart{values: req.GetFormat() <= pb.ChangeFormat_CHANGE_FORMAT_VALUES}
 	for {
-		events, err := f.Next(stream.Context())
+		events, err := f.Next()
 		switch {
 		case errors.Is(err, io.EOF) && s.drained.Err() != nil:
 			return wire.GRPCError(graph.Unavailable("ChangesError", "Draining", "the server is about to stop; continue from the last token", nil))

@@ -111,7 +111,7 @@ type changesOut struct {
 func (o *changesOut) run(r *http.Request) {
 	o.buf = o.format.begin(o.buf, o.f.Token())
 	for o.send(true) {
-		all, err := o.f.Next(r.Context())
+		all, err := o.f.Next()
 		switch {
 		case r.Context().Err() != nil:
 			return // the client is gone

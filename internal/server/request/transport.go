@@ -95,6 +95,7 @@ func (h *Host) EnsureDefaults() {
 	}
 	if h.Feeds == nil {
 		h.Feeds = feed.New(h.Drained, h.Engine, h.Registry)
+		h.Sweeps = append(h.Sweeps, h.Feeds.Sweep)
 	}
 	if h.Address == nil {
 		h.Address = func(string) string { return "" }
