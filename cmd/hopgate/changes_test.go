@@ -90,9 +90,10 @@ func TestChangesAreFollowed(t *testing.T) {
 			_, err := ask(s.addrs.HTTP, fmt.Sprintf("CREATE (:N {n: %d})", n))
 			require.NoError(t, err)
 		}
-		eventually(t, func() bool {
-			got, _ := killed.numbers()
-			return len(got) >= n-round*10
+		eventually(t, func() bool { // both have begun
+			one, _ := steady.numbers()
+			two, _ := killed.numbers()
+			return min(len(one), len(two)) >= n-round*10
 		}, 10*time.Millisecond)
 		killed.kill()
 		require.Equal(t, -1, s.stop(syscall.SIGKILL))
