@@ -197,6 +197,7 @@ func TestTokens(t *testing.T) {
 		err := from(tokens[i])
 		require.Equal(t, want, detail(err), i)
 		require.Equal(t, graph.KindNotFound, graph.AsError(err).Kind)
+		require.Equal(t, "Neo.ClientError.ChangeDataCapture.InvalidIdentifier", graph.AsError(err).Code) // at which @neo4j/graphql begins again
 		require.Contains(t, err.Error(), "db.cdc.earliest()")
 	}
 	for _, text := range tokens[3:] {

@@ -50,7 +50,7 @@ func TokenError(err error) error {
 }
 
 func errTooOld(commit, first uint64) error {
-	return tokenError(graph.KindNotFound, "DatabaseError.ChangeDataCapture.ScanFailure", TooOld,
+	return tokenError(graph.KindNotFound, invalidIdentifier, TooOld,
 		fmt.Sprintf("the log has dropped the changes after commit %d: it begins after commit %d", commit, first)+again)
 }
 
