@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/changes"
+	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
 	"github.com/hopgate/hopgate/internal/shard/restricted"
 )
@@ -247,4 +249,55 @@ func TestAlterGraphInTransactions(t *testing.T) {
 	_, err := rowsOf(e.Query(admin, Request{Statement: "ALTER DATABASE neo4j SET OPTION txLogEnrichment 'OFF'"}))
 	require.Equal(t, graph.KindDenied, graph.AsError(err).Kind)
 	require.Equal(t, "[{txLogEnrichment: 'FULL'}]", mode())
+}
+
+// TestChangesOfLoads shows that what a batch of a load writes are events of one transaction, with keys, or a gap with counts if it is kept out
+// of the log.
+func TestChangesOfLoads(t *testing.T) {
+	e := newLogged(t, 64<<20)
+	must(t, e, "CREATE CONSTRAINT FOR (p:P) REQUIRE p.id IS NODE KEY")
+	must(t, e, "CREATE (:P {id: 1, x: 1})-[:T]->(:Q)")
+	_, from, err := changesOf(t, e, "", changes.Request{From: changes.Current})
+	require.NoError(t, err)
+	g, err := e.store.Graph(DefaultGraph)
+	require.NoError(t, err)
+	tx, err := g.Begin(t.Context(), shard.Write)
+	require.NoError(t, err)
+	p, err := tx.Label("P")
+	require.NoError(t, err)
+	labels, err := tx.LabelSet([]graph.LabelID{p})
+	require.NoError(t, err)
+	id, _ := g.Prop("id")
+	x, _ := g.Prop("x")
+	typ, _ := g.Type("T")
+	tx.Rollback()
+	keys := []graph.Value{graph.IntValue(1), graph.IntValue(2)}
+	at := slices.IndexFunc(g.Indexes(), func(ix graph.Index) bool { return ix.Unique })
+	space := g.Indexes()[at].ID
+	require.NoError(t, g.Load(t.Context(), &shard.Load{
+		Vertices: []shard.LoadVertices{{
+			Labels: labels, Space: space, Keys: keys, Action: shard.Upsert,
+			Props: []shard.LoadColumn{{Prop: id, Values: keys}, {Prop: x, Values: []graph.Value{graph.IntValue(10), graph.IntValue(20)}}},
+		}},
+		Edges: []shard.LoadEdges{{Type: typ, SrcSpace: space, DstSpace: space, Src: keys[:1], Dst: keys[1:]}},
+	}))
+	lines, from, err := changesOf(t, e, "", changes.Request{From: from})
+	require.NoError(t, err)
+	require.Len(t, lines, 3)
+	for i, want := range []string{
+		`"operation":"u","labels":["P"],"keys":{"P":[{"id":1}]},"state":{"before":{"labels":[],"properties":{"x":1}},"after":{"labels":[],"properties":{"x":10}}}`,
+		`"operation":"c","labels":["P"],"keys":{"P":[{"id":2}]},"state":{"before":null,"after":{"labels":["P"],"properties":{"id":2,"x":20}}}`,
+		`"type":"T","keys":[],"start":{"elementId":"v0:0","labels":["P"],"keys":{"P":[{"id":1}]}},"end":{"elementId":"`,
+	} {
+		require.Contains(t, lines[i], want)
+		require.Contains(t, lines[i], fmt.Sprintf(`"seq":%d,`, i))
+	}
+	require.NoError(t, g.Load(t.Context(), &shard.Load{
+		Unlogged: true, Vertices: []shard.LoadVertices{{Labels: labels, Space: space, Keys: keys, Action: shard.Delete}},
+	}))
+	lines, _, err = changesOf(t, e, "", changes.Request{From: from})
+	require.NoError(t, err)
+	require.Len(t, lines, 1)
+	require.Contains(t, lines[0], `"seq":0,"last":true,`)
+	require.Contains(t, lines[0], `"event":{"eventType":"g","operation":"g","nodes":{"created":0,"updated":0,"deleted":2},"relationships":{"created":0,"updated":0,"deleted":2}}}`)
 }
