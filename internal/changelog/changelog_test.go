@@ -81,6 +81,9 @@ func randomRows(r *rand.Rand, like *Change) (*Rows, []Change) {
 		cols = 5
 	}
 	rows.IDs = make([][]uint64, cols)
+	for k := range rows.IDs {
+		rows.IDs[k] = make([]uint64, n)
+	}
 	if r.IntN(2) == 0 {
 		rows.Pick = make([]int32, n)
 	}
@@ -93,11 +96,13 @@ func randomRows(r *rand.Rand, like *Change) (*Rows, []Change) {
 		} else {
 			c.Vertex = graph.VertexID(ids[0])
 		}
-		for k := range rows.IDs {
-			rows.IDs[k] = append(rows.IDs[k], ids[k])
-		}
+		row := i
 		if rows.Pick != nil {
-			rows.Pick[i] = int32(n - 1 - i)
+			row = n - 1 - i
+			rows.Pick[i] = int32(row)
+		}
+		for k := range rows.IDs {
+			rows.IDs[k][row] = ids[k]
 		}
 		col := 0
 		for _, ps := range [...][]graph.Property{c.Before.Props, c.After.Props, c.Keys, c.Src.Keys, c.Dst.Keys} {
@@ -105,10 +110,6 @@ func randomRows(r *rand.Rand, like *Change) (*Rows, []Change) {
 				ps[p].Value = randomValue(r, true)
 				if col == len(rows.Values) {
 					rows.Values = append(rows.Values, make([]graph.Value, n))
-				}
-				row := i
-				if rows.Pick != nil {
-					row = n - 1 - i
 				}
 				rows.Values[col][row] = ps[p].Value
 				col++

@@ -216,6 +216,10 @@ func (e *Encoder) flush() {
 		return
 	}
 	s := &e.shape
+	if e.part == nil {
+		// The place for the first byte of a part; another full one follows, perhaps.
+		e.part = append(make([]byte, 0, min(len(e.parts), 1)*(partBytes+2*blockBytes)), version|partFlag)
+	}
 	b := append(e.part, s.flags)
 	b = binary.AppendUvarint(b, uint64(s.tx))
 	b = binary.AppendUvarint(b, uint64(e.n))
@@ -252,14 +256,18 @@ func (e *Encoder) Records(time int64, origins []Origin, f func(part int, record 
 	for i := range origins {
 		head = origins[i].append(head)
 	}
-	for no, blocks := range append(e.parts, e.part) {
-		if no > 0 && len(blocks) == 0 {
-			break
+	for no, part := range append(e.parts, e.part) {
+		switch {
+		case no == 0 && part == nil:
+			part = head
+		case no == 0:
+			part = append(head, part[1:]...)
+		case part == nil:
+			return nil
 		}
-		if err := f(no, append(head, blocks...)); err != nil {
+		if err := f(no, part); err != nil {
 			return err
 		}
-		head = []byte{version | partFlag}
 	}
 	return nil
 }

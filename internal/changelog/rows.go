@@ -2,6 +2,7 @@ package changelog
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/keys"
@@ -16,8 +17,16 @@ type Rows struct {
 	IDs [][]uint64
 	// Values has a column for each property of Like: of Before, After, Keys, Src.Keys and Dst.Keys, in this order.
 	Values [][]graph.Value
-	// Pick has the row of Values of each change, unless it is nil: then these are the same.
+	// Pick has the rows that are changes, in their order; all are if it is nil.
 	Pick []int32
+}
+
+// row is that of a change.
+func (r *Rows) row(i int) int {
+	if r.Pick == nil {
+		return i
+	}
+	return int(r.Pick[i])
 }
 
 // chunkRows is how many rows of a column are encoded before the next column.
@@ -26,6 +35,9 @@ const chunkRows = 256
 // AddRows adds changes as Add does, a column after the other.
 func (e *Encoder) AddRows(r *Rows) error {
 	n := len(r.IDs[0])
+	if r.Pick != nil {
+		n = len(r.Pick)
+	}
 	for from := 0; from < n; from += chunkRows {
 		if e.n == 0 || !e.fits(&r.Like) {
 			e.flush()
@@ -34,26 +46,24 @@ func (e *Encoder) AddRows(r *Rows) error {
 		to := min(from+chunkRows, n)
 		e.n += to - from
 		for at, ids := range r.IDs {
-			col, last := e.cols[at], e.ids[at]
-			was := len(col)
-			for _, id := range ids[from:to] {
-				col = binary.AppendVarint(col, int64(id-last))
+			was := len(e.cols[at])
+			col := slices.Grow(e.cols[at], (to-from)*binary.MaxVarintLen64)
+			last, end := e.ids[at], was
+			for i := from; i < to; i++ {
+				id := ids[r.row(i)]
+				end += binary.PutVarint(col[end:end+binary.MaxVarintLen64], int64(id-last))
 				last = id
 			}
-			e.cols[at], e.ids[at] = col, last
-			e.bytes += len(col) - was
+			e.cols[at], e.ids[at] = col[:end], last
+			e.bytes += end - was
 		}
 		for k, values := range r.Values {
 			at := len(r.IDs) + k
 			col := e.cols[at]
 			was := len(col)
 			for i := from; i < to; i++ {
-				row := i
-				if r.Pick != nil {
-					row = int(r.Pick[i])
-				}
 				var err error
-				if col, err = appendValue(col, &values[row]); err != nil {
+				if col, err = appendValue(col, &values[r.row(i)]); err != nil {
 					return err
 				}
 			}

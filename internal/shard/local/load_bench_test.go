@@ -19,26 +19,32 @@ const (
 	benchEdges  = 3_500_000
 )
 
-// BenchmarkLoad loads people and then edges between them, in batches, to disk.
+// BenchmarkLoad loads people and then edges between them, in batches, to disk; one of them with a commit log.
 func BenchmarkLoad(b *testing.B) {
 	for _, tc := range []struct {
 		name   string
 		action shard.Action
 		sorted bool
-	}{{"insert", shard.Insert, false}, {"upsert", shard.Upsert, false}, {"upsert/sorted", shard.Upsert, true}} {
+		log    int64
+	}{
+		{"insert", shard.Insert, false, 0},
+		{"insert/log", shard.Insert, false, 1 << 30},
+		{"upsert", shard.Upsert, false, 0},
+		{"upsert/sorted", shard.Upsert, true, 0},
+	} {
 		b.Run(tc.name, func(b *testing.B) {
 			for b.Loop() {
-				loadPeople(b, tc.action, tc.sorted)
+				loadPeople(b, tc.action, tc.sorted, tc.log)
 			}
 		})
 	}
 }
 
-func loadPeople(b *testing.B, action shard.Action, sorted bool) {
+func loadPeople(b *testing.B, action shard.Action, sorted bool, log int64) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	ctx := context.Background()
-	s, err := Open(Options{Dir: b.TempDir()})
+	s, err := Open(Options{Dir: b.TempDir(), LogBytes: log})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -462,6 +462,9 @@ func (b *Batch) insertEdges(e *edgeRows) error {
 	for i := range e.rows {
 		r := &e.rows[i]
 		if r.src == graph.NoVertex {
+			if log != nil {
+				log.Ends[0][i] = uint64(graph.NoVertex)
+			}
 			continue
 		}
 		n++
@@ -471,7 +474,7 @@ func (b *Batch) insertEdges(e *edgeRows) error {
 		from, to := r.src.Shard(), r.dst.Shard()
 		id := ws[from].NewEdge()
 		if log != nil {
-			log.IDs[i], log.Ends[0][i], log.Ends[1][i] = id, r.src, r.dst
+			log.IDs[i], log.Ends[0][i], log.Ends[1][i] = uint64(id), uint64(r.src), uint64(r.dst)
 		}
 		lists[0][from] = append(lists[0][from], codec.ListEdge{Vertex: r.src.Local(), Neighbour: r.dst, Edge: id, Row: int32(i)})
 		lists[1][to] = append(lists[1][to], codec.ListEdge{Vertex: r.dst.Local(), Neighbour: r.src, Edge: id, Row: int32(i)})
@@ -513,19 +516,16 @@ func (b *Batch) newEdges(e *edgeRows) *write.NewEdges {
 		return nil
 	}
 	n := len(e.rows)
-	log := &write.NewEdges{Type: e.t, IDs: make([]graph.EdgeID, n)}
+	log := &write.NewEdges{Type: e.t, IDs: make([]uint64, n)}
 	for end := range log.Ends {
-		log.Ends[end], log.Sets[end] = make([]graph.VertexID, n), make([]graph.LabelSet, n)
-	}
-	for i := range log.Ends[0] {
-		log.Ends[0][i] = graph.NoVertex
+		log.Ends[end], log.Sets[end] = make([]uint64, n), make([]uint64, n)
 	}
 	for c := range e.cols {
 		log.Props, log.Cols = append(log.Props, e.cols[c].prop), append(log.Cols, e.cols[c].values)
 	}
 	// The label set of a vertex in a bulk has no other key than that of its id space.
 	log.Key = func(row, end int) (key graph.Value, ok bool) {
-		if b.made(log.Ends[end][row]) == 0 {
+		if b.made(graph.VertexID(log.Ends[end][row])) == 0 {
 			return key, false
 		}
 		r := &e.rows[row]
@@ -564,7 +564,7 @@ func (b *Batch) countEdges(t graph.TypeID, dir graph.Direction, no int, edges []
 			}
 		}
 		if log != nil {
-			log.Sets[dir][edges[i].Row] = last
+			log.Sets[dir][edges[i].Row] = uint64(last)
 		}
 		n++
 	}

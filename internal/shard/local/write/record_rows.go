@@ -55,9 +55,8 @@ type NewEdges struct {
 	Type graph.TypeID
 	// IDs, Ends and Sets have the edges' ids, and of each direction the vertex at that end and its label set. Ends[0] has NoVertex for rows that
 	// are no edges.
-	IDs  []graph.EdgeID
-	Ends [2][]graph.VertexID
-	Sets [2][]graph.LabelSet
+	IDs        []uint64
+	Ends, Sets [2][]uint64
 	// Props have a column of values each.
 	Props []graph.PropID
 	Cols  [][]graph.Value
@@ -83,17 +82,11 @@ func (r *Recorder) CreatedEdges(ctx context.Context, e *NewEdges) error {
 		if c.Dst.Keys, all, err = r.endKeys(ctx, all, e, rows, 1); err != nil {
 			return err
 		}
-		out := &changelog.Rows{Like: c, IDs: make([][]uint64, 5), Values: all, Pick: rows}
-		for k := range out.IDs {
-			out.IDs[k] = make([]uint64, len(rows))
+		out := &changelog.Rows{Like: c, IDs: [][]uint64{e.IDs, e.Ends[0], e.Ends[1], e.Sets[0], e.Sets[1]}, Values: all, Pick: rows}
+		if len(rows) == len(e.IDs) {
+			out.Pick = nil
 		}
-		for i, row := range rows {
-			out.IDs[0][i] = uint64(e.IDs[row])
-			for end := range e.Ends {
-				out.IDs[1+end][i], out.IDs[3+end][i] = uint64(e.Ends[end][row]), uint64(e.Sets[end][row])
-			}
-		}
-		if err := r.tx.ws[e.Ends[0][rows[0]].Shard()].Log.AddRows(out); err != nil {
+		if err := r.tx.ws[graph.VertexID(e.Ends[0][rows[0]]).Shard()].Log.AddRows(out); err != nil {
 			return err
 		}
 	}
@@ -109,13 +102,13 @@ func (r *Recorder) alike(e *NewEdges) (groups [][]int32) {
 	at, last, n := map[group]int{}, group{shard: -1}, 0
 	keyed := len(r.tx.defs.Keyed) > 0
 	for row, src := range e.Ends[0] {
-		if src == graph.NoVertex {
+		if src == uint64(graph.NoVertex) {
 			continue
 		}
-		g := group{shard: src.Shard()}
+		g := group{shard: graph.VertexID(src).Shard()}
 		if keyed {
 			for end := range g.sets {
-				if set := e.Sets[end][row]; len(r.keyProps(set)) > 0 {
+				if set := graph.LabelSet(e.Sets[end][row]); len(r.keyProps(set)) > 0 {
 					g.sets[end] = set
 				}
 			}
@@ -135,7 +128,7 @@ func (r *Recorder) alike(e *NewEdges) (groups [][]int32) {
 
 // endKeys returns the key properties of one end of edges whose ends at it have the same, and adds a column for each.
 func (r *Recorder) endKeys(ctx context.Context, cols [][]graph.Value, e *NewEdges, rows []int32, end int) ([]graph.Property, [][]graph.Value, error) {
-	props := r.keyProps(e.Sets[end][rows[0]])
+	props := r.keyProps(graph.LabelSet(e.Sets[end][rows[0]]))
 	if len(props) == 0 {
 		return nil, cols, nil
 	}
@@ -147,7 +140,7 @@ func (r *Recorder) endKeys(ctx context.Context, cols [][]graph.Value, e *NewEdge
 			of[0][row] = key
 			continue
 		}
-		ids, read = append(ids, e.Ends[end][row]), append(read, row)
+		ids, read = append(ids, graph.VertexID(e.Ends[end][row])), append(read, row)
 	}
 	sorted := slices.Compact(slices.Sorted(slices.Values(ids)))
 	found := shard.Columns(len(props), len(sorted))
