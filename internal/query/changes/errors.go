@@ -28,35 +28,34 @@ const (
 
 const again = "; begin again with from=snapshot, which gives the graph and then its changes, or with the token of db.cdc.earliest()"
 
-func tokenError(kind graph.Kind, code, detail, msg string) *graph.Error {
+// tokenError is an error of a token. All have the code at which Neo4j's clients take a new one.
+func tokenError(kind graph.Kind, detail, msg string) *graph.Error {
 	return &graph.Error{
-		Kind: kind, Code: "Neo." + code, Type: "ChangesError", Phase: graph.PhaseRuntime, Detail: detail, Msg: msg,
+		Kind: kind, Code: "Neo.ClientError.ChangeDataCapture.InvalidIdentifier", Type: "ChangesError", Phase: graph.PhaseRuntime, Detail: detail, Msg: msg,
 	}
 }
-
-const invalidIdentifier = "ClientError.ChangeDataCapture.InvalidIdentifier"
 
 // TokenError is the error of a client whose token cannot be read.
 func TokenError(err error) error {
 	switch {
 	case errors.Is(err, token.ErrOtherGraph):
-		return tokenError(graph.KindInvalid, invalidIdentifier, OtherGraph,
+		return tokenError(graph.KindInvalid, OtherGraph,
 			"the token is of another graph, or of one of this name that has been dropped"+again)
 	case errors.Is(err, token.ErrExpired):
-		return tokenError(graph.KindNotFound, invalidIdentifier, Expired, err.Error()+again)
+		return tokenError(graph.KindNotFound, Expired, err.Error()+again)
 	}
-	return tokenError(graph.KindInvalid, invalidIdentifier, Malformed,
+	return tokenError(graph.KindInvalid, Malformed,
 		"from is neither earliest, current or snapshot nor a token of a change"+again)
 }
 
 func errTooOld(commit, first uint64) error {
-	return tokenError(graph.KindNotFound, invalidIdentifier, TooOld,
+	return tokenError(graph.KindNotFound, TooOld,
 		fmt.Sprintf("the log has dropped the changes after commit %d: it begins after commit %d", commit, first)+again)
 }
 
 // HistoryError is the error of a client whose token is of a commit that the graph does not have.
 func HistoryError(commit uint64) error {
-	return tokenError(graph.KindInvalid, invalidIdentifier, OtherHistory,
+	return tokenError(graph.KindInvalid, OtherHistory,
 		fmt.Sprintf("the graph does not have commit %d of the token: it was restored to an earlier moment", commit)+again)
 }
 
