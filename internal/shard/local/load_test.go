@@ -145,7 +145,9 @@ func (w *loadTwin) step() {
 	case 2:
 		w.transaction()
 	case 3:
-		require.NoError(w.t, w.graphs[0].ChangeLog().SetLogMode(ctx, changelog.Mode(w.rng.IntN(3))))
+		if w.opts.LogBytes > 0 {
+			require.NoError(w.t, w.graphs[0].ChangeLog().SetLogMode(ctx, changelog.Mode(w.rng.IntN(3))))
+		}
 	}
 	w.check()
 	loads := w.load()
