@@ -20,10 +20,12 @@ func (r *reader) split(ids []graph.VertexID, types []graph.TypeID, dir graph.Dir
 	}
 	for i, id := range ids {
 		changed := false
-		m.each(id, types, dir, func(*edge, bool) bool {
-			changed = true
-			return false
-		})
+		if m.linked(id, dir) {
+			m.each(id, types, dir, func(*edge, bool) bool {
+				changed = true
+				return false
+			})
+		}
 		switch {
 		case changed:
 			if dirty == nil {
@@ -38,6 +40,11 @@ func (r *reader) split(ids []graph.VertexID, types []graph.TypeID, dir graph.Dir
 		return ids, nil
 	}
 	return clean, dirty
+}
+
+// linked reports whether edges of a vertex in a direction have changed. The caller holds the lock.
+func (m *moment) linked(v graph.VertexID, dir graph.Direction) bool {
+	return dir != graph.In && m.out.get(uint64(v)) >= 0 || dir != graph.Out && m.in.get(uint64(v)) >= 0
 }
 
 // touchesTypes reports whether edges of some types (none: all) have changed. The caller holds the lock.
@@ -371,7 +378,9 @@ func (r *reader) Degrees(ctx context.Context, ids []graph.VertexID, types []grap
 		return nil
 	}
 	for i, id := range ids {
-		out[i] += m.degree(id, types, dir, r.at)
+		if m.linked(id, dir) {
+			out[i] += m.degree(id, types, dir, r.at)
+		}
 	}
 	return nil
 }
