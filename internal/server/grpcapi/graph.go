@@ -186,10 +186,8 @@ func (s *graphService) Fetch(req *pb.FetchRequest, stream grpc.ServerStreamingSe
 	var took cost.Told
 	q := query.FetchRequest{Graph: req.GetGraph(), Method: req.GetMethod(), Body: req.GetRequest(), Timeout: timeout, Stale: stale, Units: most, Took: &took}
 	var snapshot string
-	if q.Snapshot = &snapshot; err == nil {
-		err = reached(stream.Context(), s.e, q.Graph)
-	}
-	if err != nil {
+	q.Snapshot = &snapshot
+	if err := reached(stream.Context(), s.e, q.Graph); err != nil {
 		return wire.GRPCError(err)
 	}
 	switch name, hash := req.GetOperation(), req.GetOperationHash(); {
