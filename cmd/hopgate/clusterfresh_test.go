@@ -13,6 +13,19 @@ import (
 )
 
 // A gateway that answers by 304 is right: whichever gateway wrote, and whichever gave the tag, the read still has the answer of that tag.
+// clusterChanges are statements that change a graph of labels A, B and C and edges T, which need not have any.
+var clusterChanges = []string{
+	"MATCH (n:A) WITH n LIMIT 1 SET n.x = coalesce(n.x, 0) + 1", "CREATE (:B {x: 1})", "MATCH (n:B) WITH n LIMIT 1 SET n:A", "MATCH ()-[r:T]->() WITH r LIMIT 1 SET r.w = 5",
+	"MATCH (a:A), (b:B) WITH a, b LIMIT 1 CREATE (a)-[:T {w: 1}]->(b)", "MATCH (n:B) WITH n LIMIT 1 DETACH DELETE n", "CREATE (:C {y: 1})", "MATCH (n:A) WITH n LIMIT 1 REMOVE n:A",
+	"CREATE (:A {x: 7})", "MATCH ()-[r:T]->() WITH r LIMIT 1 DELETE r", "MATCH (n:C) WITH n LIMIT 1 SET n.y = 2", "CREATE INDEX made IF NOT EXISTS FOR (n:A) ON (n.x)", "DROP INDEX made IF EXISTS",
+}
+
+// clusterReads read it, in an order.
+var clusterReads = []string{
+	"MATCH (n:A) RETURN n.x ORDER BY n.x", "MATCH (n:B) RETURN count(*)", "MATCH (a:A)-[r:T]->(b) RETURN a.x, r.w, labels(b) ORDER BY a.x, r.w", "MATCH (n) RETURN count(n)",
+	"MATCH (n:C) RETURN n ORDER BY n.y", "MATCH (n) WHERE n.x = 1 RETURN n.x", "MATCH (n:New) RETURN n",
+}
+
 func TestClusterUnmodified(t *testing.T) {
 	_, gs := startCluster(t, 3, 2, "--response-cache", "1MiB")
 	r := rand.New(rand.NewPCG(1, 2))
@@ -32,15 +45,7 @@ func TestClusterUnmodified(t *testing.T) {
 		require.NoError(t, err)
 		return res.StatusCode, res.Header.Get("ETag"), string(answer)
 	}
-	changes := []string{
-		"MATCH (n:A) WITH n LIMIT 1 SET n.x = coalesce(n.x, 0) + 1", "CREATE (:B {x: 1})", "MATCH (n:B) WITH n LIMIT 1 SET n:A", "MATCH ()-[r:T]->() WITH r LIMIT 1 SET r.w = 5",
-		"MATCH (a:A), (b:B) WITH a, b LIMIT 1 CREATE (a)-[:T {w: 1}]->(b)", "MATCH (n:B) WITH n LIMIT 1 DETACH DELETE n", "CREATE (:C {y: 1})", "MATCH (n:A) WITH n LIMIT 1 REMOVE n:A",
-		"CREATE (:A {x: 7})", "MATCH ()-[r:T]->() WITH r LIMIT 1 DELETE r", "MATCH (n:C) WITH n LIMIT 1 SET n.y = 2", "CREATE INDEX made IF NOT EXISTS FOR (n:A) ON (n.x)", "DROP INDEX made IF EXISTS",
-	}
-	reads := []string{
-		"MATCH (n:A) RETURN n.x ORDER BY n.x", "MATCH (n:B) RETURN count(*)", "MATCH (a:A)-[r:T]->(b) RETURN a.x, r.w, labels(b) ORDER BY a.x, r.w", "MATCH (n) RETURN count(n)",
-		"MATCH (n:C) RETURN n ORDER BY n.y", "MATCH (n) WHERE n.x = 1 RETURN n.x", "MATCH (n:New) RETURN n",
-	}
+	changes, reads := clusterChanges, clusterReads
 	tags, answers := map[string]string{}, map[string]string{}
 	same := 0
 	round := func(change string) {
