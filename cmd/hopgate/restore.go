@@ -1,8 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -10,9 +14,12 @@ import (
 
 	"github.com/hopgate/hopgate/internal/backup"
 	"github.com/hopgate/hopgate/internal/cli"
+	"github.com/hopgate/hopgate/internal/query/asof"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/shard/local/datadir"
 	"github.com/hopgate/hopgate/internal/shard/local/part"
+	"github.com/hopgate/hopgate/internal/shard/past"
 	"github.com/hopgate/hopgate/internal/size"
 	"github.com/hopgate/hopgate/internal/storage"
 )
@@ -46,6 +53,12 @@ func restore(cmd *cobra.Command, o *cli.Restore, from string) error {
 	}
 	var finish func(dir string) error
 	switch {
+	case o.To != "" && to.Replicas != 0:
+		return cli.Usagef("--to: restores a single server; its directory becomes a process of a cluster by itself")
+	case o.To == "" && o.Graph != "":
+		return cli.Usagef("--to-graph goes with --to")
+	case o.To != "":
+		finish = func(dir string) error { return revert(cmd, dir, o, m.Graphs) }
 	case to.Replicas != 0:
 		layout, err := layoutOf(to, m)
 		if err != nil {
@@ -100,4 +113,38 @@ func filesOf(t *cli.Member, m *backup.Manifest, l shard.Layout) *backup.Manifest
 		}
 	}
 	return &out
+}
+
+// revert makes the graphs in a directory, or one of them, what they were at a moment.
+func revert(cmd *cobra.Command, dir string, o *cli.Restore, graphs []string) (err error) {
+	moment, err := asof.Parse("--to", o.To)
+	if err != nil {
+		return cli.Error{Code: cli.Usage, Err: err}
+	}
+	if o.Graph != "" {
+		graphs = []string{o.Graph}
+	}
+	// The log keeps all that it has, and what is undone.
+	s, err := local.Open(local.Options{Dir: dir, Logger: slog.New(slog.DiscardHandler), LogBytes: math.MaxInt64})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close(), os.Remove(filepath.Join(dir, datadir.LockName))) }()
+	for _, name := range graphs {
+		g, err := s.Graph(name)
+		if err != nil {
+			return err
+		}
+		commit, at, err := moment.Find(cmd.Context(), g.ChangeLog())
+		if err != nil {
+			return fmt.Errorf("graph %s: %w", name, err)
+		}
+		done, err := past.Revert(cmd.Context(), g, commit)
+		if err != nil {
+			return fmt.Errorf("graph %s: %w", name, err)
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "graph %s is as of commit %d, %s: %d vertices and %d edges undone\n",
+			name, commit, time.Unix(0, at).UTC().Format(time.RFC3339Nano), done.Vertices, done.Edges)
+	}
+	return nil
 }

@@ -5,7 +5,9 @@ import "github.com/spf13/cobra"
 // Restore has the flags of a command that restores a backup.
 type Restore struct {
 	Dir, Backup string
-	Member      Member
+	// To is a moment to go back to, as a time or a token, and Graph the one graph that goes back; "": all.
+	To, Graph string
+	Member    Member
 }
 
 // Member is a process of a cluster. It is zero for a single server.
@@ -15,13 +17,18 @@ type Member struct{ Replicas, Processes, Process, Shards int }
 const RestoreHelp = `Create a data directory for hopgate serve from a backup, which may be of a cluster or of a single server.
 
 --replicas, --processes and --process create the directory of a process of a cluster. Restore all processes from the same
-backup before the first one starts, and never one alone: graphctl member replace gives that one its state.`
+backup before the first one starts, and never one alone: graphctl member replace gives that one its state.
+
+--to undoes what was committed after a moment, by one more commit, so that tokens of changes stay valid. What was deleted since comes back under
+other element ids. Indexes, constraints and access rules stay those of the backup.`
 
 // Flags defines the flags of the command.
 func (r *Restore) Flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&r.Dir, "data-dir", "", "the data directory to create; it must be empty")
 	f.StringVar(&r.Backup, "backup", "", "the backup to restore (default: the newest)")
+	f.StringVar(&r.To, "to", "", "an earlier moment that the graphs go back to, as far as the commit log of the backup reaches: a time such as 2026-03-01T12:00:00Z, or a token")
+	f.StringVar(&r.Graph, "to-graph", "", "with --to: the one graph that goes back")
 	f.IntVar(&r.Member.Replicas, "replicas", 0, "for a process of a cluster: how many processes keep each shard: 1, 3, 5 or 7")
 	f.IntVar(&r.Member.Processes, "processes", 0, "how many processes the cluster has")
 	f.IntVar(&r.Member.Process, "process", 0, "the process that the directory is for, from 0, in the order of the addresses")

@@ -30,6 +30,9 @@ const checkpointsName = "checkpoints"
 // offline load, which recreates the graph.
 const LoadingName = "LOADING"
 
+// LockName is the name of the file by which a process has a data directory.
+const LockName = "LOCK"
+
 // TextsName is the name of a directory of full-text indexes.
 const TextsName = "search"
 

@@ -150,7 +150,7 @@ func ErrUnlogged(dir, name string) error {
 
 // Lock makes the process the only one that has the data directory open.
 func Lock(opts *storage.Options) (io.Closer, error) {
-	lock, err := opts.FS.Lock(opts.FS.PathJoin(opts.Dir, "LOCK"))
+	lock, err := opts.FS.Lock(opts.FS.PathJoin(opts.Dir, LockName))
 	if err != nil {
 		return nil, &graph.Error{
 			Kind: graph.KindUnavailable, Code: "Neo.ClientError.General.StoreLockException", Type: "StorageError",
