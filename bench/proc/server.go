@@ -133,7 +133,7 @@ func (s *Server) Memory(field string) (uint64, error) {
 	return 0, fmt.Errorf("the process has no %s", field)
 }
 
-// ResetPeak makes the peak of the memory begin anew.
+// ResetPeak resets the peak memory.
 func (s *Server) ResetPeak() error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.cmd.Process.Pid), []byte("5"), 0o600)
 }

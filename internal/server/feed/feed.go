@@ -37,13 +37,13 @@ type Request struct {
 	Selectors string // the JSON of db.cdc.query's argument; "": all events
 	Format    Format
 	// Wait is how long the feed waits for further changes before it ends, and how long it waits for the first ones. With 0 it ends after the
-	// changes that there are when it is opened. Negative: it waits for ever.
+	// changes that there are when it is opened. Negative: no limit.
 	Wait time.Duration
 	// Heartbeat is how often a feed without events says where it stands; 0: every 15 s.
 	Heartbeat time.Duration
 }
 
-// ParseWait reads the duration of Wait: "" is for ever.
+// ParseWait reads the duration of Wait: "" is no limit.
 func ParseWait(text string) (time.Duration, error) {
 	if text == "" {
 		return -1, nil

@@ -175,7 +175,7 @@ func (r *reader) values(ctx context.Context, owners []graph.IndexOwner, t graph.
 	return r.Properties(ctx, ids, props, cols)
 }
 
-// replaces reports whether the entries stand in the place of one of the present with an owner. The caller holds the moment's lock.
+// replaces reports whether the entries override a present entry of an owner. The caller holds the moment's lock.
 func (e *entries) replaces(m *moment, o graph.IndexOwner) bool {
 	var at int
 	if o.IsEdge {

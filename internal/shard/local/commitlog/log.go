@@ -52,7 +52,7 @@ const (
 	cutFraction = 16
 )
 
-// Open opens the log of a graph whose shards have recovered. It begins anew if commits are missing in it.
+// Open opens the log of a graph whose shards have recovered. If commits are missing, the log restarts after the last one.
 func Open(g Graph, on *read.Readers, shards []*storage.Shard, stop <-chan struct{}) (*Log, error) {
 	l := &Log{g: g, on: on, shards: shards, stop: stop, done: make(chan struct{}), nudge: make(chan struct{}, 1)}
 	logged := uint64(0)
