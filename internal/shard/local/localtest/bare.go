@@ -4,6 +4,8 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -31,11 +33,14 @@ type Bare struct {
 	Due   int64
 	Fails error
 
-	t            testing.TB
-	writer       chan struct{}
-	intents, seq uint64
-	defs         *index.Defs
-	made         map[string]shard.Mutation // by name
+	t       testing.TB
+	writer  chan struct{}
+	intents uint64
+	defs    atomic.Pointer[index.Defs]
+	made    map[string]shard.Mutation // by name
+
+	mu  sync.Mutex // guards the state of the parts, and what follows
+	seq uint64
 }
 
 // NewBare makes a graph, which is closed with the test.
@@ -178,7 +183,9 @@ func (g *Bare) NameOf(o graph.IndexOwner) string {
 
 // Newest returns the present state.
 func (g *Bare) Newest() (*read.Snapshot, func()) {
-	c := &read.Snapshot{Seq: g.seq, Defs: g.defs}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c := &read.Snapshot{Seq: g.seq, Defs: g.defs.Load()}
 	for _, s := range g.Parts {
 		require.NoError(g.t, c.Add(s))
 	}
@@ -226,7 +233,9 @@ func (g *Bare) Write(ctx context.Context, f func(tx *read.Tx, m *write.Mutator) 
 
 func (g *Bare) commit(ws []*staging.Writer) error {
 	defer g.Unlock()
-	wait, err := storage.Commit(g.Parts, ws, nil, &g.intents)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	wait, err := storage.Commit(g.Parts, ws, &storage.CommitInfo{}, &g.intents)
 	if err != nil {
 		return err
 	}
@@ -253,7 +262,9 @@ func (g *Bare) Note(ctx context.Context, id graph.IndexID, owners []graph.IndexO
 
 // State is the present state.
 func (g *Bare) State() write.State {
-	return write.State{Readers: g.On, Catalog: g.Catalog, Shards: g.Parts, Seq: g.seq, Defs: g.defs}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return write.State{Readers: g.On, Catalog: g.Catalog, Shards: g.Parts, Seq: g.seq, Defs: g.defs.Load()}
 }
 
 // TryLock takes the writer's lock if it is free.
@@ -297,13 +308,13 @@ func (g *Bare) Refresh() error { return nil }
 func (g *Bare) Writable() error { return g.Fails }
 
 // Defs are the present definitions.
-func (g *Bare) Defs() *index.Defs { return g.defs }
+func (g *Bare) Defs() *index.Defs { return g.defs.Load() }
 
 // LoadDefs makes the definitions follow the catalog.
 func (g *Bare) LoadDefs() { g.SetDefs(index.All(g.Catalog)) }
 
 // SetDefs makes the definitions those of indexes.
-func (g *Bare) SetDefs(indexes []graph.Index) { g.defs = index.New(g.Catalog, indexes) }
+func (g *Bare) SetDefs(indexes []graph.Index) { g.defs.Store(index.New(g.Catalog, indexes)) }
 
 // RemoveIndex removes an index and its entries.
 func (g *Bare) RemoveIndex(ix graph.Index) error {
@@ -311,6 +322,8 @@ func (g *Bare) RemoveIndex(ix graph.Index) error {
 		return err
 	}
 	g.LoadDefs()
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	for _, s := range g.Parts {
 		if err := s.ClearIndex(ix.ID); err != nil {
 			return err
