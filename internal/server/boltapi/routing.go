@@ -13,6 +13,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/bolt"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/changes"
 )
 
 const (
@@ -127,8 +128,14 @@ func (p *peer) reached(ctx context.Context, b string) error {
 		return nil
 	}
 	err := p.s.e.Reached(ctx, rest[:at], token)
-	if err != nil && graph.AsError(err).Kind != graph.KindUnavailable {
-		return graph.InvalidBookmark(b)
+	if err == nil {
+		return nil
 	}
-	return err
+	switch e := graph.AsError(err); {
+	case e.Kind == graph.KindNotFound, e.Detail == changes.OtherGraph:
+		return nil // the graph has been dropped, or made again: nothing of it is left to see
+	case e.Kind == graph.KindUnavailable:
+		return err
+	}
+	return graph.InvalidBookmark(b)
 }
