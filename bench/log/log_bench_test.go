@@ -18,6 +18,7 @@ import (
 	"github.com/hopgate/hopgate/internal/server/request"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/shard/past"
 )
 
 // vertices is the size of the graph that the commits change.
@@ -61,7 +62,7 @@ func open(b *testing.B, mode changelog.Mode, inMemory bool) *world {
 			b.Fatal(err)
 		}
 	})
-	w.e = query.New(w.store, query.Options{})
+	w.e = query.New(past.NewStore(w.store, 64<<20), query.Options{})
 	w.g = must[shard.Graph](b)(w.store.Graph(query.DefaultGraph))
 	if mode != changelog.Off {
 		if err := w.g.ChangeLog().SetLogMode(b.Context(), mode); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/hopgate/hopgate/internal/changelog"
@@ -154,7 +155,7 @@ func find(ctx context.Context, log shard.ChangeLog, st *shard.LogState, text str
 	case t.Commit == st.Last:
 		known = st.LastTime
 	case t.Commit < st.Last:
-		if known, err = timeOf(ctx, log, t.Commit); err != nil {
+		if known, err = times.of(ctx, log, st.Key, t.Commit); err != nil {
 			return 0, 0, err
 		}
 	}
@@ -217,4 +218,29 @@ func timeOf(ctx context.Context, log shard.ChangeLog, commit uint64) (int64, err
 		return 0, graph.CorruptError("read the commit log", errors.Join(err, changelog.ErrRecord))
 	}
 	return c.Time, nil
+}
+
+// commitTime is the time of a commit of the graph with a key. It never changes.
+type commitTime struct {
+	key    [32]byte
+	commit uint64
+	time   int64
+}
+
+// commitTimes remembers the times of some commits, so that who reads one moment again and again does not read its record each time.
+type commitTimes [64]atomic.Pointer[commitTime]
+
+var times commitTimes
+
+// of returns the time of a commit in the log of the graph with a key.
+func (c *commitTimes) of(ctx context.Context, log shard.ChangeLog, key [32]byte, commit uint64) (int64, error) {
+	place := &c[commit%uint64(len(c))]
+	if t := place.Load(); t != nil && t.commit == commit && t.key == key {
+		return t.time, nil
+	}
+	at, err := timeOf(ctx, log, commit)
+	if err == nil {
+		place.Store(&commitTime{key, commit, at})
+	}
+	return at, err
 }
