@@ -275,13 +275,13 @@ func TestMerger(t *testing.T) {
 				c.Op = Changed
 				set := randomProps(r, 3, true)
 				if full {
-					set = overlay(overlay(nil, propsIn(was), false), set, false)
+					set = Overlay(Overlay(nil, propsIn(was)), set)
 				}
 				for _, p := range set {
 					c.Before.Props = append(c.Before.Props, graph.Property{ID: p.ID, Value: was[p.ID]})
 				}
 				c.After.Props = set
-				was = mapOf(overlay(propsIn(was), set, false))
+				was = mapOf(Overlay(propsIn(was), set))
 				now[id] = was
 			}
 			m.Add(&c)
@@ -304,7 +304,7 @@ func TestMerger(t *testing.T) {
 			for _, p := range c.Before.Props {
 				require.True(t, keys.Identical(was[p.ID], p.Value))
 			}
-			got[id] = mapOf(overlay(propsIn(was), c.After.Props, false))
+			got[id] = mapOf(Overlay(propsIn(was), c.After.Props))
 		}
 		require.Len(t, got, len(now))
 		for id, ps := range now {

@@ -26,13 +26,6 @@ type Commit struct {
 	block block // memory for Each
 }
 
-// Head reads the time and the origins of a record's first part.
-func Head(record []byte) (time int64, origins []Origin, err error) {
-	r := reader{b: record}
-	time, origins = r.head(nil)
-	return time, origins, r.err
-}
-
 // AppendTo appends the commit in the form of ReadCommit.
 func (c *Commit) AppendTo(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, c.Number)

@@ -44,8 +44,8 @@ func (m *Merger) Add(c *Change) {
 
 // then makes the change one of both.
 func (c *Change) then(next *Change) {
-	c.Before.Props = overlay(slices.Clone(next.Before.Props), c.Before.Props, c.Op == Created)
-	c.After.Props = overlay(c.After.Props, next.After.Props, false)
+	c.Before.Props = Overlay(slices.Clone(next.Before.Props), c.Before.Props)
+	c.After.Props = Overlay(c.After.Props, next.After.Props)
 	c.After.Labels = next.After.Labels
 	c.Keys = slices.Clone(next.Keys)
 	c.Src, c.Dst = next.Src, next.Dst
@@ -62,11 +62,8 @@ func (c *Change) then(next *Change) {
 	}
 }
 
-// overlay sets the properties of dst to those of over. If none is set, it drops all.
-func overlay(dst, over []graph.Property, none bool) []graph.Property {
-	if none {
-		return nil
-	}
+// Overlay sets properties of dst, in ascending order, to those of over, and returns dst.
+func Overlay(dst, over []graph.Property) []graph.Property {
 	for _, p := range over {
 		at, ok := slices.BinarySearchFunc(dst, p.ID, func(q graph.Property, id graph.PropID) int { return cmp.Compare(q.ID, id) })
 		if ok {

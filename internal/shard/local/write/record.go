@@ -261,19 +261,6 @@ func valueOf(props []graph.Property, id graph.PropID) graph.Value {
 	return props[at].Value
 }
 
-// over sets properties of dst, in ascending order, to those of set.
-func over(dst, set []graph.Property) []graph.Property {
-	for _, p := range set {
-		at, ok := slices.BinarySearchFunc(dst, p.ID, func(q graph.Property, id graph.PropID) int { return cmp.Compare(q.ID, id) })
-		if ok {
-			dst[at] = p
-		} else {
-			dst = slices.Insert(dst, at, p)
-		}
-	}
-	return dst
-}
-
 // Created records a new vertex.
 func (r *Recorder) Created(id graph.VertexID, set graph.LabelSet, props []graph.Property) error {
 	if r.mode == changelog.Off {
@@ -289,7 +276,7 @@ func (r *Recorder) Created(id graph.VertexID, set graph.LabelSet, props []graph.
 // note brings what prefetch has read of a vertex up to date.
 func (r *Recorder) note(id graph.VertexID, props []graph.Property) {
 	if at, ok := slices.BinarySearch(r.whole, id); ok {
-		r.recs[at].Props = over(slices.Clone(r.recs[at].Props), props)
+		r.recs[at].Props = changelog.Overlay(slices.Clone(r.recs[at].Props), props)
 	}
 	row, ok := slices.BinarySearch(r.ids, id)
 	if !ok {
@@ -339,7 +326,7 @@ func (r *Recorder) set(ctx context.Context, id graph.VertexID, old, set graph.La
 func (r *Recorder) changed(before, after []graph.Property, ks []graph.PropID) {
 	whole := after
 	if len(before) > len(after) || r.full() || len(ks) > 0 {
-		whole = over(slices.Clone(before), after)
+		whole = changelog.Overlay(slices.Clone(before), after)
 	}
 	r.keys[0] = pick(r.keys[0][:0], whole, ks)
 	if r.full() {
@@ -433,7 +420,7 @@ func (r *Recorder) setEdge(ctx context.Context, e graph.Edge, props []graph.Prop
 	r.before = visible(r.before[:0], before, false)
 	r.changed(r.before, r.after, r.edgeKeys(e.Type))
 	if at, ok := r.edgeAt(e); ok {
-		r.bodies[at].Props = over(slices.Clone(r.before), r.after)
+		r.bodies[at].Props = changelog.Overlay(slices.Clone(r.before), r.after)
 	}
 	return r.addEdge(ctx, e)
 }
