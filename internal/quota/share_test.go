@@ -114,10 +114,12 @@ func shared(t *testing.T, r *rand.Rand) {
 		<-time.After(step)
 	}
 	more := 2 * int64(processes) * most
+	// A process knows the Lender's clock to half of the time that an answer takes: so early may it count for the next window.
+	edge := int64(float64(processes*most) * src.latency.Seconds() / 2)
 	for w, n := range taken {
 		require.LessOrEqual(t, n, limit+more, "window %d", w)
 		if quiet {
-			require.GreaterOrEqual(t, n, int64(limit), "the demand is three times as much")
+			require.GreaterOrEqual(t, n, limit-edge, "window %d: the demand is three times as much", w)
 		}
 	}
 }
