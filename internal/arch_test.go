@@ -118,6 +118,7 @@ internal/query/exec
 internal/query/exec/exectest
 internal/query/tck
 internal/query/option
+internal/query/admission
 internal/query/lazy
 internal/query/fresh
 internal/query/fetchplan

@@ -27,6 +27,7 @@ import (
 	"github.com/hopgate/hopgate/internal/loader"
 	"github.com/hopgate/hopgate/internal/loader/resource"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/admission"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/server"
@@ -308,7 +309,7 @@ func (s *serving) openEngine(ctx context.Context, rules *syntax.Rules, audit *ac
 		FetchRules: rules, FetchCaller: fetchCaller(rules),
 		Timeout: c.QueryTimeout, MaxTimeout: c.MaxTimeout, QueryBytes: s.memory.Query, PoolBytes: s.memory.Queries, Spill: spill,
 		MaxRows: c.MaxRows, MaxVisits: c.MaxVisits, Open: resource.NewOpener(c.ImportDir, sources).Open,
-		Admission: query.Admission{Running: c.MaxQueries, Queue: c.MaxQueue, Wait: c.QueueTimeout, Caller: perUser, Graph: perGraph}, Rates: rates,
+		Admission: admission.Limits{Running: c.MaxQueries, Queue: c.MaxQueue, Wait: c.QueueTimeout, Caller: perUser, Graph: perGraph}, Rates: rates,
 		PlanCacheSize: c.PlanCache, ResponseCache: int64(c.ResponseCache), SlowLogSize: c.SlowLog, Fetch: c.Fetch, Typed: request.DecodeTyped, Audit: audit, Neo4jVersion: c.BoltAgent, Authenticates: s.guards.auth != nil,
 	})
 	s.onClose(func() error { s.engine.Quotas.Close(); return nil })

@@ -3,6 +3,7 @@ package query
 import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"github.com/hopgate/hopgate/internal/query/admission"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -44,7 +45,7 @@ func (c planCache) get(key planKey) *prepared {
 }
 
 func (c planCache) put(key planKey, p *prepared) {
-	if len(key.text)+len(p.from.text) <= largeText {
+	if len(key.text)+len(p.from.text) <= admission.LargeText {
 		c.lru.Add(key, p)
 	}
 }

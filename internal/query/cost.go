@@ -2,47 +2,26 @@ package query
 
 import (
 	"context"
-	"fmt"
 	"math"
-	"sync/atomic"
 	"time"
 
 	"github.com/hopgate/hopgate/internal/cost"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/admission"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/restricted"
 )
 
-// spent is what few requests take. Their own goroutine creates it.
-type spent struct {
-	queue   int64        // nanoseconds in the queue
-	helpers atomic.Int64 // nanoseconds of goroutines that computed for the request beside its own
-}
-
-// spend returns the request's spent.
-func (q *Running) spend() *spent {
-	if q.spent == nil {
-		q.spent = new(spent)
-	}
-	return q.spent
-}
-
-// waited adds the time from an instant until now in the queue.
-func (q *Running) waited(since int64) { q.spend().queue += instant() - since }
-
 // cost returns what the request has taken by now. It is complete once the request computes no more.
 func (q *Running) cost(now time.Time) cost.Cost {
-	c := cost.Cost{Visits: q.visits.Load(), Rows: q.rows.Load(), Bytes: q.sent, CPU: time.Duration(q.cpu.computed(int64(now.Sub(epoch))))}
-	if s := q.spent; s != nil {
-		c.Queue = time.Duration(s.queue)
-		c.CPU += time.Duration(s.helpers.Load())
-	}
+	c := cost.Cost{Visits: q.visits.Load(), Rows: q.rows.Load(), Bytes: q.sent}
+	c.CPU, c.Queue = q.cpu.Spent(now)
 	return c
 }
 
 // start returns when the request began.
-func (r *Result) start() time.Time { return epoch.Add(time.Duration(r.began)) }
+func (r *Result) start() time.Time { return admission.Time(r.began) }
 
 // told returns what an answer tells.
 func (q *Running) told(took cost.Cost) cost.Told {
@@ -60,25 +39,11 @@ func (r *Result) Cost() cost.Told { return r.q.told(r.q.cost(time.Now())) }
 // some 3 µs. Reading as much takes a hundred times longer.
 const precise = 4096
 
-// ceiling returns the most units that the request may be expected to take, by its client or the limits of its caller and its graph; 0: no limit.
-func (q *Running) ceiling() (units int64, setting string) {
-	units, setting = q.most, "maxCost"
-	for _, s := range q.place.shares() {
-		if s == nil {
-			continue
-		}
-		if c := s.cost.Load(); c > 0 && (units == 0 || c < units) {
-			units, setting = c, fmt.Sprintf("cost of %s (%s)", s.of, s.setting)
-		}
-	}
-	return units, setting
-}
-
 // price adds the estimate of a plan that is about to run in a transaction to the request's, and refuses a request whose estimate exceeds its
 // ceiling. A plan that runs within another one is added once it is about to run, for each of its runs.
 func (q *Running) price(ctx context.Context, x *exec.Prepared, g shard.Graph, tx shard.Tx, params map[string]graph.Value) error {
 	units := float64(x.Query.Cost.Units())
-	ceiling, setting := q.ceiling()
+	ceiling, setting := q.cpu.Ceiling(q.most, "maxCost")
 	hidden := restricted.Whole(g) != g
 	if hidden && q.most > 0 {
 		return graph.RequestError(graph.KindInvalid, "NoEstimate", "maxCost: access rules hide a part of the graph from the caller, who gets no estimates")

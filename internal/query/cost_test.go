@@ -3,8 +3,6 @@ package query
 import (
 	"bytes"
 	"context"
-	"fmt"
-	"runtime"
 	"testing"
 	"time"
 
@@ -12,6 +10,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/cost"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/admission"
 )
 
 // took runs a statement and returns what it took.
@@ -65,7 +64,7 @@ func TestCost(t *testing.T) {
 
 // The slow log has what its requests took. A statement that writes alone counts its time, although it never yields, and one that waits its wait.
 func TestCostOfWaits(t *testing.T) {
-	e := New(stores["local"](t), Options{Admission: Admission{Running: 1, Queue: 4}})
+	e := New(stores["local"](t), Options{Admission: admission.Limits{Running: 1, Queue: 4}})
 	must(t, e, "CREATE (:A)")
 	first, err := e.Query(context.Background(), Request{Statement: "UNWIND range(1, 100000) AS i MERGE (n:A) RETURN count(*)"})
 	require.NoError(t, err)
@@ -94,26 +93,4 @@ func TestCostOfWaits(t *testing.T) {
 		}
 		return false
 	}, time.Minute, time.Millisecond)
-}
-
-// Goroutines that compute for a request count to it.
-func TestCostOfHelpers(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
-	e := New(stores["local"](t), Options{})
-	q := &Running{}
-	q.cpu.begin(e, q, instant())
-	q.cpu.longRunning, q.cpu.held = true, true
-	e.cpu.held = 1
-	hs := q.cpu.Helpers(2)
-	require.Len(t, hs, 2)
-	h, _ := hs[0].(*helper)
-	h.since -= int64(time.Hour)
-	for _, h := range hs {
-		h.Release()
-	}
-	c := q.cost(time.Now())
-	require.Greater(t, c.CPU, time.Hour)
-	require.Less(t, c.CPU, 2*time.Hour)
-	q.cpu.end(time.Now(), nil)
-	require.Equal(t, fmt.Sprint(q.cost(time.Now())), fmt.Sprint(q.cost(time.Now().Add(time.Hour))), "the clock stands")
 }

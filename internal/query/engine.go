@@ -12,6 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/memory"
+	"github.com/hopgate/hopgate/internal/query/admission"
 	"github.com/hopgate/hopgate/internal/query/asof"
 	"github.com/hopgate/hopgate/internal/query/charge"
 	"github.com/hopgate/hopgate/internal/query/cypher"
@@ -69,7 +70,7 @@ type Options struct {
 	// Audit logs changes and denied requests with their callers; default nil, no log.
 	Audit *access.Audit
 	// Admission bounds how many requests run at one time; default no limit.
-	Admission Admission
+	Admission admission.Limits
 	// Rates counts the requests that a rate limit refused; default nil.
 	Rates *access.Rates
 	// ResponseCache bounds the memory of a cache of answers; default 0, there is none.
@@ -117,9 +118,8 @@ type Engine struct {
 	running  registry
 	answers  *fresh.Answers[fresh.Answer]
 	sessions procedure.Connections
-	gate     gate
+	gate     *admission.Gate
 	hotspots shard.Hotspots // of explicit transactions
-	cpu      cpuSlots
 	tokens   snapshot.Tokens
 
 	labelled atomic.Int32 // number of profiles being taken
@@ -151,7 +151,7 @@ func New(store shard.Store, opt Options) *Engine {
 	e.Operations = trusted.NewManager(planner{e})
 	e.Quotas = charge.NewGate(store)
 	e.slow.Size = opt.SlowLogSize
-	e.gate.limits, e.gate.relieve = opt.Admission, e.relievePool
+	e.gate = admission.New(opt.Admission, e.relievePool)
 	if opt.PoolBytes > 0 {
 		e.pool = &memory.Pool{Limit: opt.PoolBytes, Relieve: e.relievePool}
 		e.allPools = []*memory.Pool{e.pool}
@@ -218,7 +218,7 @@ func (e *Engine) Query(ctx context.Context, req Request) (res *Result, err error
 			err = e.finish(ctx, q, start, 0, nil, err)
 		}
 	}()
-	r.res = Result{e: e, ctx: ctx, q: q, began: int64(start.Sub(epoch)), req: req}
+	r.res = Result{e: e, ctx: ctx, q: q, began: admission.Instant(start), req: req}
 	err = e.query(&r.res)
 	done = true
 	if err != nil {
@@ -251,8 +251,8 @@ func (e *Engine) startOnce(res *Result) error {
 	}
 	ctx, q, req := res.ctx, res.q, &res.req
 	q.trace.Enter("plan")
-	if len(req.Statement) > largeText {
-		if err := q.cpu.becomeLongRunning(ctx); err != nil {
+	if len(req.Statement) > admission.LargeText {
+		if err := q.cpu.BecomeLongRunning(ctx); err != nil {
 			return err
 		}
 		if ctx.Err() != nil {
@@ -285,8 +285,8 @@ func (e *Engine) startOnce(res *Result) error {
 			return err
 		}
 	}
-	if other && q.admitted {
-		if err := q.cpu.moveToGraph(ctx, name); err != nil {
+	if other {
+		if err := q.cpu.MoveToGraph(ctx, name); err != nil {
 			return err
 		}
 	}
@@ -454,19 +454,19 @@ var errStalePlan = graph.Unavailable("DatabaseError", shard.SnapshotGone, "the s
 // attempt runs a plan in its own transaction.
 func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p *prepared, params map[string]graph.Value, res *Result) error {
 	trace := res.q.trace
-	if err := res.q.cpu.beginPlan(ctx, p.exec); err != nil {
+	if err := res.q.cpu.BeginPlan(ctx, p.exec); err != nil {
 		return err
 	}
 	res.q.exclusive = mode == shard.WriteExclusive
 	if mode == shard.WriteExclusive {
-		res.q.cpu.suspend() // others wait for its end, so it gives up its slot
+		res.q.cpu.Suspend() // others wait for its end, so it gives up its slot
 	}
 	trace.Enter("begin")
 	tx, err := beginOn(ctx, g, mode, res.req.Stale)
 	if err != nil {
 		return err
 	}
-	res.q.cpu.compute()
+	res.q.cpu.Compute()
 	res.checked, res.q.at = false, snapshot.Of(tx)
 	if p.version != g.Version() && !res.rare.over() {
 		tx.Rollback()
@@ -549,7 +549,7 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 	}
 	rows.Close()
 	trace.Enter("commit")
-	res.q.cpu.suspend()
+	res.q.cpu.Suspend()
 	if denied := res.q.allow(ctx, p); denied != nil { // since the statement began
 		err = denied
 	} else if schema == nil || schema.commands == nil {
@@ -577,12 +577,7 @@ func (e *Engine) env(q *Running, params map[string]graph.Value, profile bool) ex
 
 // pools returns the pools that a request's operators publish their memory to.
 func (e *Engine) pools(q *Running) []*memory.Pool {
-	all := e.allPools
-	for _, s := range q.place.shares() {
-		if s != nil && s.pool != nil {
-			all = append(slices.Clip(all), s.pool)
-		}
-	}
+	all := q.cpu.Pools(slices.Clip(e.allPools))
 	if len(all) > len(e.allPools) {
 		shared := all // escapes to the heap, unlike all
 		q.pools.Store(&shared)
@@ -744,7 +739,7 @@ func (e *preparer) compileEstimated(g shard.Graph, q *plan.Query, count *steps.C
 		return nil, err
 	}
 	for _, rows := range q.Estimates {
-		if rows >= longRunningRows {
+		if rows >= admission.LongRunningRows {
 			x.SetLongRunning(true)
 			break
 		}

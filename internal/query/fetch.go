@@ -257,7 +257,7 @@ func (w *watchedWriter) Write(p []byte) (int, error) {
 		}
 	}
 	w.began = true
-	w.q.cpu.beforeWrite()
+	w.q.cpu.BeforeWrite()
 	n, err := w.w.Write(p)
 	w.q.sent += int64(n)
 	if err != nil {
@@ -329,7 +329,7 @@ func (r *fetchRun) items(ctx context.Context, req *syntax.Request, items Items) 
 	if err := r.hold(items.Held()); err != nil {
 		return res, err
 	}
-	r.q.cpu.beforeWrite()
+	r.q.cpu.BeforeWrite()
 	sent, began, err := items.Send(r.hold)
 	r.q.sent, res.Began = r.q.sent+int64(sent), began
 	return res, err
@@ -360,13 +360,13 @@ func (r *fetchRun) Run(ctx context.Context, q *plan.Query, params map[string]gra
 	if r.inner != nil {
 		return r.runInner(ctx, x, params, sink)
 	}
-	if err := r.q.resume(ctx); err != nil {
+	if err := r.q.cpu.Resume(ctx); err != nil {
 		return err
 	}
 	env := r.e.env(r.q, params, false)
 	if r.waitedFor {
 		env.Slot = nil // so it never yields
-	} else if err := r.q.cpu.beginPlan(ctx, x); err != nil {
+	} else if err := r.q.cpu.BeginPlan(ctx, x); err != nil {
 		return err
 	}
 	if err := r.q.price(ctx, x, r.g, r.tx, params); err != nil {
@@ -382,7 +382,7 @@ func (r *fetchRun) Run(ctx context.Context, q *plan.Query, params map[string]gra
 		rows.Close()
 	}()
 	for n := 0; ; {
-		if err := r.q.resume(ctx); err != nil {
+		if err := r.q.cpu.Resume(ctx); err != nil {
 			return err
 		}
 		began := r.q.trace.Began()

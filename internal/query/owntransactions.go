@@ -11,7 +11,7 @@ import (
 // runOwn runs a plan that commits by itself: its outer part reads one snapshot, and its transactions begin and commit
 // meanwhile. Their changes remain if the statement fails later.
 func (e *Engine) runOwn(ctx context.Context, g shard.Graph, p *prepared, params map[string]graph.Value, res *Result) error {
-	if err := res.q.cpu.beginPlan(ctx, p.exec); err != nil {
+	if err := res.q.cpu.BeginPlan(ctx, p.exec); err != nil {
 		return err
 	}
 	tx, err := certain(ctx, g, shard.Read, 0)

@@ -130,14 +130,14 @@ func (r *Result) goOn() error {
 		}
 	}
 	if r.rare.waiting() {
-		r.q.written()
+		r.q.cpu.Written()
 		return r.resume()
 	}
 	if r.rows == nil {
-		r.q.written()
+		r.q.cpu.Written()
 		return nil // the rows are complete
 	}
-	return r.q.resume(r.ctx)
+	return r.q.cpu.Resume(r.ctx)
 }
 
 // HoldBytes charges bytes that the caller of Next holds for encoding rows to the statement's memory.
@@ -149,7 +149,7 @@ func (r *Result) HoldBytes(n int) error {
 }
 
 // Sending says that the caller of Next waits for its client, so that other requests may compute.
-func (r *Result) Sending() { r.q.cpu.beforeWrite() }
+func (r *Result) Sending() { r.q.cpu.BeforeWrite() }
 
 // leave releases the statement's explicit transaction, if it still has one.
 func (r *Result) leave(err error) {

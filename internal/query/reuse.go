@@ -50,7 +50,7 @@ func reuse(ctx context.Context, e *Engine, g shard.Graph, tx shard.Tx, p *prepar
 	if !shares {
 		return nil, false, nil
 	}
-	res.q.cpu.suspend() // the one that computes may need the slot
+	res.q.cpu.Suspend() // the one that computes may need the slot
 	known, f, err := e.answers.Join(ctx, key, res.place)
 	if err != nil {
 		return nil, false, graph.DeadlineError(err)

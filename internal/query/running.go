@@ -14,6 +14,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/operation"
+	"github.com/hopgate/hopgate/internal/query/admission"
 	"github.com/hopgate/hopgate/internal/query/charge"
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/cypher/parse"
@@ -42,20 +43,15 @@ type Running struct {
 	readOnly  bool             // it must not change anything
 	system    bool             // runs on the system rather than a graph
 	quiet     bool             // not counted, limited or logged
-	admitted  bool             // it must leave the gate
 	relieved  bool             // ended to free memory; guarded by registry.mu
 	exclusive bool             // its transaction keeps others from committing
 	idle      bool             // an explicit transaction's own entry
-	lost      bool             // its place, while it wrote; guarded by gate.mu
 	trace     *watch.Trace     // nil unless requested
-	place     place            // the place in the gate
 	labels    *context.Context // profiler labels of its goroutine, or nil
-	cpu       cpuSlot
-	sending   atomic.Int64                   // the instant at which it began to write to its client; 0: it does not write; evicted
+	cpu       admission.Ticket
 	held      exec.Held                      // memory of the operators
 	visits    atomic.Int64                   // see cost.Cost
 	sent      int64                          // bytes of the result; only the goroutine that sends it uses it
-	spent     *spent                         // nil: it has neither waited nor had helpers
 	estimate  float64                        // of its units, at least 1; negative: the caller may not know it; 0: there is none
 	most      int64                          // units that its client lets it be expected to take; 0: no limit
 	pools     atomic.Pointer[[]*memory.Pool] // pools that count its memory besides Engine.pool
@@ -410,12 +406,10 @@ func (e *Engine) finish(ctx context.Context, q *Running, start time.Time, rows i
 	}
 	q.rows.Store(rows)
 	now := time.Now()
-	q.cpu.end(now, err)
+	q.cpu.End(now, err)
 	took := q.cost(now)
 	q.quotas.Charge(took)
-	if q.admitted {
-		e.gate.leave(q)
-	}
+	q.cpu.Leave()
 	elapsed := now.Sub(start)
 	if q.quiet {
 		return err
@@ -435,4 +429,34 @@ func (e *Engine) finish(ctx context.Context, q *Running, start time.Time, rows i
 	}
 	e.slow.Add(watch.Slow{Graph: q.on(), Statement: q.Statement, Start: q.Start, Elapsed: elapsed, Rows: rows, Err: err, Took: q.told(took)}, q.kind, x)
 	return err
+}
+
+// Load counts the requests that run, wait and were refused.
+func (e *Engine) Load() admission.Load {
+	l := e.gate.Load()
+	l.Refused[admission.RateLimit] = e.opt.Rates.Refused()
+	return l
+}
+
+// admit admits a request that began at start; finish ends it. The limits of the request's graph apply only if its caller has the role that
+// the request needs there: without it, the statement may still name another graph.
+func (e *Engine) admit(ctx context.Context, q *Running, start time.Time, need access.Role) error {
+	if q.quiet {
+		return nil // the server's own probe checks that the server works, not that it has room
+	}
+	name := q.Graph
+	if q.grant.Check(name, need) != nil {
+		name = ""
+	} else if err := access.EnterGraph(ctx, name); err != nil {
+		return err
+	}
+	var own *access.Limits
+	if id := access.Caller(ctx); id != nil {
+		own = id.Limits
+	}
+	if err := q.cpu.Enter(ctx, e.gate, q.Caller, name, own, start); err != nil {
+		return err
+	}
+	e.label(ctx, q)
+	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/admission"
 	"github.com/hopgate/hopgate/internal/query/asof"
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/exec"
@@ -186,7 +187,7 @@ func (t *Transaction) Run(ctx context.Context, req Request) (res *Result, err er
 		req.Statement = req.Operation.Text()
 	}
 	ctx, q := t.e.running.startIn(ctx, t, t.e.timeout(req.Timeout), req.Statement)
-	ctx = shard.WithWait(ctx, q.stepAside)
+	ctx = shard.WithWait(ctx, q.cpu.StepAside)
 	t.e.watched(ctx, q, watch.StatementKind, start)
 	done := false
 	defer func() {
@@ -245,7 +246,7 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 	if err := asof.Refuse(p.query()); err != nil {
 		return nil, err
 	}
-	res := &Result{e: t.e, ctx: ctx, q: q, began: int64(start.Sub(epoch)), req: Request{MaxRows: req.MaxRows}, p: p, txn: t, Columns: []string{}, g: t.g}
+	res := &Result{e: t.e, ctx: ctx, q: q, began: admission.Instant(start), req: Request{MaxRows: req.MaxRows}, p: p, txn: t, Columns: []string{}, g: t.g}
 	first := !t.ran
 	t.ran = true
 	switch {
@@ -267,7 +268,7 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 	case p.writes() && t.schema.commands != nil && !p.calls:
 		return nil, graph.ForbiddenInTransaction("a change of data after a command")
 	}
-	if err := q.cpu.beginPlan(ctx, p.exec); err != nil {
+	if err := q.cpu.BeginPlan(ctx, p.exec); err != nil {
 		return nil, err
 	}
 	q.trace.Enter("execute")

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/admission"
 )
 
 // TestTransactionsTakeTurns increments a few vertices in explicit transactions that have all begun before the first commits. Each commits
@@ -174,7 +175,7 @@ func TestHotspotIsForgotten(t *testing.T) {
 // another, and everyone commits.
 func TestNobodyStarves(t *testing.T) {
 	const writers, vertices, commits = 40, 2, 400
-	h := openHot(t, Options{Admission: Admission{Running: 4, Queue: writers}})
+	h := openHot(t, Options{Admission: admission.Limits{Running: 4, Queue: writers}})
 	var all sync.WaitGroup
 	var done, conflicts atomic.Int64
 	own := make([]int, writers)
@@ -227,7 +228,7 @@ func TestNobodyStarves(t *testing.T) {
 
 // TestWaitingHoldsNoPlace fills all places with statements that wait for a transaction, which then runs another statement.
 func TestWaitingHoldsNoPlace(t *testing.T) {
-	h := openHot(t, Options{Admission: Admission{Running: 2, Queue: 8}})
+	h := openHot(t, Options{Admission: admission.Limits{Running: 2, Queue: 8}})
 	const waiting = 4
 	before := h.begin(TxOptions{})
 	require.NoError(t, h.write(before, 0, 1))

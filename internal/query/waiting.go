@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/admission"
 	"github.com/hopgate/hopgate/internal/query/exec"
 )
 
@@ -15,16 +16,13 @@ func (r *Result) Wait() {
 	if r.closed || r.rare.waiting() {
 		return
 	}
-	r.q.written()
-	r.q.cpu.suspend()
-	if r.q.admitted {
-		r.q.admitted = false
-		r.e.gate.leave(r.q)
-	}
+	r.q.cpu.Written()
+	r.q.cpu.Suspend()
+	r.q.cpu.Leave()
 	if r.rows == nil {
 		return // the rows are complete
 	}
-	r.uncommon().waits = instant()
+	r.uncommon().waits = admission.Now()
 	if r.q.late != nil {
 		r.q.late.Stop()
 	}
@@ -35,50 +33,13 @@ func (r *Result) resume() error {
 	began := r.rare.waits
 	r.rare.waits = 0
 	if late := r.q.late; late != nil {
-		r.rare.waited += time.Duration(instant() - began)
+		r.rare.waited += time.Duration(admission.Now() - began)
 		late.Reset(time.Until(r.start().Add(r.e.opt.Timeout + r.rare.waited)))
 	}
 	if r.q.quiet {
 		return nil
 	}
-	return r.e.gate.enterAgain(r.ctx, r.q)
-}
-
-// enterAgain readmits a request that has left, with the kind of place that it had.
-func (g *gate) enterAgain(ctx context.Context, q *Running) error {
-	g.mu.Lock()
-	_, err := g.await(ctx, q, g.same(q.place))
-	return err
-}
-
-// same returns a place like one whose shares may have been dropped. The caller holds g.mu.
-func (g *gate) same(p place) place {
-	if p.graph != nil {
-		p.graph = g.share(&g.graphs, p.graph.of, p.graph.limits)
-	}
-	if p.caller != nil {
-		p.caller = g.share(&g.callers, p.caller.of, p.caller.limits)
-	}
-	return p
-}
-
-// stepAside gives up the place of a request that waits for another transaction, whose statements may need it. back takes one at once,
-// because others wait for this request then.
-func (q *Running) stepAside() (back func()) {
-	if !q.admitted {
-		return func() {}
-	}
-	q.cpu.suspend()
-	g := &q.cpu.e.gate
-	g.leave(q)
-	q.admitted = false
-	return func() {
-		g.mu.Lock()
-		q.place = g.same(q.place)
-		g.start(&q.place)
-		g.mu.Unlock()
-		q.admitted = true
-	}
+	return r.q.cpu.EnterAgain(r.ctx)
 }
 
 // Hold buffers the remaining rows of a statement in an explicit transaction, so that the transaction can run the next one:

@@ -18,11 +18,12 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/admission"
 )
 
 // A refused request gets the error of its protocol, and the time to retry.
 func TestBusy(t *testing.T) {
-	r := serveOver(t, newOracle(t), query.Options{Admission: query.Admission{Running: 1}}, Options{})
+	r := serveOver(t, newOracle(t), query.Options{Admission: admission.Limits{Running: 1}}, Options{})
 	res, err := r.engine.Query(context.Background(), query.Request{Statement: "RETURN 1"})
 	require.NoError(t, err)
 	defer res.Close()

@@ -18,6 +18,7 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/admission"
 )
 
 // told is what an answer tells of its cost: a dictionary of structured fields.
@@ -134,7 +135,7 @@ func TestCeilings(t *testing.T) {
 
 // A caller's limit of cost holds for each of its requests.
 func TestCeilingOfCallers(t *testing.T) {
-	r := serveOver(t, newOracle(t), query.Options{Admission: query.Admission{Graph: access.Limits{Cost: 50}}}, Options{})
+	r := serveOver(t, newOracle(t), query.Options{Admission: admission.Limits{Graph: access.Limits{Cost: 50}}}, Options{})
 	_, err := r.query(context.Background(), &pb.QueryRequest{Statement: "UNWIND range(1, 8) AS i UNWIND range(1, 10) AS j CREATE (:P {k: i})"})
 	require.ErrorContains(t, err, `its limit cost of the graph "default" (graph-limits)`)
 	_, err = r.query(context.Background(), &pb.QueryRequest{Statement: "UNWIND [1, 2] AS i CREATE (:P {k: i})"})

@@ -18,6 +18,7 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/admission"
 )
 
 // TestLimits exceeds every limit of a request over both transports: each has its own code, and temporary ones include the time to
@@ -32,7 +33,7 @@ func TestLimits(t *testing.T) {
 		many   = "UNWIND range(1, 1000000000) AS x "
 	)
 	edges := "UNWIND range(1, 30) AS x CREATE (:N {k: x}) WITH count(*) AS n MATCH (a:N), (b:N) CREATE (a)-[:R]->(b)"
-	occupied := query.Admission{Running: 1}
+	occupied := admission.Limits{Running: 1}
 	for _, c := range []struct {
 		name      string
 		limit     query.Options
@@ -96,7 +97,7 @@ func TestLimits(t *testing.T) {
 			says: "max-queries", code: busy, http: 429, grpc: codes.ResourceExhausted, retry: "1",
 		},
 		{
-			name: "time in the queue", limit: query.Options{Admission: query.Admission{Running: 1, Queue: 4, Wait: time.Millisecond}}, occupy: true,
+			name: "time in the queue", limit: query.Options{Admission: admission.Limits{Running: 1, Queue: 4, Wait: time.Millisecond}}, occupy: true,
 			statement: "RETURN 1", says: "queue-timeout", code: busy, http: 429, grpc: codes.ResourceExhausted, retry: "1",
 		},
 	} {

@@ -20,6 +20,7 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/admission"
 )
 
 // A request over its rate is refused before it is read, with the error of its protocol and the time to retry.
@@ -92,7 +93,7 @@ func TestRates(t *testing.T) {
 		code, _ = post(name, "/get?graph=default", strings.NewReader("{}"))
 		require.Equal(t, 429, code)
 	}
-	require.Equal(t, uint64(10), r.engine.Load().Refused[query.RateLimit])
+	require.Equal(t, uint64(10), r.engine.Load().Refused[admission.RateLimit])
 }
 
 // A client whose headers are too large is refused, and so is a message, before either is in memory.

@@ -22,6 +22,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/loader"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/admission"
 	"github.com/hopgate/hopgate/internal/server/request"
 )
 
@@ -30,7 +31,7 @@ const endlessRows = "UNWIND range(1, 1000000000) AS x RETURN x, 'some text that 
 // Clients that do not read what they ask for, over any transport, keep no other from running.
 func TestSilentReaders(t *testing.T) {
 	const places = 5
-	r := serveOver(t, newOracle(t), query.Options{Admission: query.Admission{Running: places, Queue: 10}}, Options{})
+	r := serveOver(t, newOracle(t), query.Options{Admission: admission.Limits{Running: places, Queue: 10}}, Options{})
 	create := "UNWIND range(1, 50000) AS x CREATE (:Many {id: x, text: '" + strings.Repeat("x", 500) + "'})"
 	_, err := r.query(t.Context(), &pb.QueryRequest{Statement: create})
 	require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/admission"
 	"github.com/hopgate/hopgate/internal/query/exec"
 )
 
@@ -37,7 +38,7 @@ func TestTorture(t *testing.T) {
 	spill, err := exec.NewSpill(t.TempDir(), 64<<20)
 	require.NoError(t, err)
 	r := serveOver(t, newLocal(t), query.Options{
-		Timeout: 300 * time.Millisecond, QueryBytes: 4 << 20, PoolBytes: 8 << 20, Spill: spill, Admission: query.Admission{Running: 4, Queue: 8, Wait: 5 * time.Second},
+		Timeout: 300 * time.Millisecond, QueryBytes: 4 << 20, PoolBytes: 8 << 20, Spill: spill, Admission: admission.Limits{Running: 4, Queue: 8, Wait: 5 * time.Second},
 	}, Options{MaxRequestBytes: 1 << 20})
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/admission"
 	"github.com/hopgate/hopgate/internal/query/trusted"
 	"github.com/hopgate/hopgate/internal/query/watch"
 )
@@ -124,9 +125,9 @@ func (c *engine) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(c.live, prometheus.GaugeValue, float64(load.Running))
 	ch <- prometheus.MustNewConstMetric(c.queued, prometheus.GaugeValue, float64(load.Queued))
 	counter(c.relieved, m.Relieved.Load())
-	counter(c.refused, load.Refused[query.QueueFull], "queue_full")
-	counter(c.refused, load.Refused[query.QueueTimeout], "queue_timeout")
-	counter(c.refused, load.Refused[query.RateLimit], "rate_limit")
+	counter(c.refused, load.Refused[admission.QueueFull], "queue_full")
+	counter(c.refused, load.Refused[admission.QueueTimeout], "queue_timeout")
+	counter(c.refused, load.Refused[admission.RateLimit], "rate_limit")
 	for name, t := range c.e.Totals().Operators() {
 		counter(c.operatorRows, t.Rows.Load(), name)
 		counter(c.operatorBatches, t.Batches.Load(), name)

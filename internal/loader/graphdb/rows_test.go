@@ -17,6 +17,7 @@ import (
 	"github.com/hopgate/hopgate/internal/loader"
 	"github.com/hopgate/hopgate/internal/oracle"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/admission"
 	"github.com/hopgate/hopgate/internal/server/boltapi"
 	"github.com/hopgate/hopgate/internal/server/request"
 )
@@ -30,7 +31,7 @@ func TestMain(m *testing.M) {
 func serve(t *testing.T) (s *Source, run func(statement string)) {
 	store := oracle.New(2)
 	require.NoError(t, store.CreateGraph(t.Context(), query.DefaultGraph))
-	e := query.New(store, query.Options{Admission: query.Admission{Running: 2, Queue: 10}, QueryBytes: 1 << 20})
+	e := query.New(store, query.Options{Admission: admission.Limits{Running: 2, Queue: 10}, QueryBytes: 1 << 20})
 	registry, logger := prometheus.NewRegistry(), slog.New(slog.DiscardHandler)
 	server := boltapi.New(&request.Host{Engine: e, Registry: registry, Monitor: request.NewMonitor(registry, e.Watch(), logger), Log: logger}, boltapi.Options{})
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

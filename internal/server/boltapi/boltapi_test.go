@@ -28,6 +28,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/oracle"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/admission"
 	"github.com/hopgate/hopgate/internal/server/request"
 )
 
@@ -44,7 +45,7 @@ type served struct {
 func serve(t testing.TB, opt Options, host ...request.Host) *served {
 	store := oracle.New(2)
 	require.NoError(t, store.CreateGraph(context.Background(), query.DefaultGraph))
-	e := query.New(store, query.Options{Admission: query.Admission{Running: 2, Queue: 10}, QueryBytes: 1 << 20})
+	e := query.New(store, query.Options{Admission: admission.Limits{Running: 2, Queue: 10}, QueryBytes: 1 << 20})
 	return serveEngine(t, e, opt, host...)
 }
 

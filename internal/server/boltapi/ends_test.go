@@ -15,6 +15,7 @@ import (
 	"github.com/hopgate/hopgate/internal/bolt"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/admission"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
 )
@@ -178,7 +179,7 @@ func endWork(t *testing.T, store *watched, w *work, end *end) {
 	store.g.reads.Store(0)
 	store.g.commits.Store(0)
 	store.g.stuck.Store(true)
-	e := query.New(store, query.Options{Admission: query.Admission{Running: 2, Queue: 10}, PoolBytes: 1 << 30})
+	e := query.New(store, query.Options{Admission: admission.Limits{Running: 2, Queue: 10}, PoolBytes: 1 << 30})
 	var s *served
 	t.Run("work", func(t *testing.T) { // its end drains the server
 		s = serveEngine(t, e, Options{})

@@ -1,4 +1,4 @@
-package query
+package admission
 
 import (
 	"context"
@@ -14,9 +14,9 @@ import (
 	"github.com/hopgate/hopgate/internal/memory"
 )
 
-// Admission bounds how many requests run at one time; 0 is no limit. Further requests wait in a queue in the order of their
+// Limits bounds how many requests run at one time; 0 is no limit. Further requests wait in a queue in the order of their
 // arrival. They are refused if the queue is full or the wait takes too long.
-type Admission struct {
+type Limits struct {
 	Running int           // requests that run (max-queries)
 	Queue   int           // queued requests; one caller has at most half (max-queue)
 	Wait    time.Duration // in the queue; 0: as long as the request has time (queue-timeout)
@@ -24,10 +24,11 @@ type Admission struct {
 	Graph   access.Limits // of each graph (graph-limits)
 }
 
-// gate admits requests within the limits of Admission.
-type gate struct {
-	limits  Admission
-	relieve func(*memory.Pool) // ends requests that hold too much of the pool
+// Gate admits requests within Limits, and assigns cores to the long-running ones. It is safe for concurrent use.
+type Gate struct {
+	limits  Limits
+	relieve func(*memory.Pool)
+	cpu     slots
 
 	mu          sync.Mutex
 	running     int // including long-running ones
@@ -37,6 +38,9 @@ type gate struct {
 	queue       []*waiter
 	refusals    [numRefusals]uint64
 }
+
+// New returns a gate. relieve ends requests that hold too much of a pool, which is that of a caller or a graph.
+func New(l Limits, relieve func(*memory.Pool)) *Gate { return &Gate{limits: l, relieve: relieve} }
 
 // owner is a caller or a graph.
 type owner struct {
@@ -99,30 +103,12 @@ type Refusal uint8
 const (
 	QueueFull Refusal = iota
 	QueueTimeout
-	RateLimit
+	RateLimit // by access.Rates
 	numRefusals
 )
 
-// enter admits a request at once or after waiting, or refuses it. It counts against a graph, if that is not "". A request that was admitted
-// calls leave.
-func (g *gate) enter(ctx context.Context, q *Running, graphName string, own *access.Limits) (waited bool, err error) {
-	g.mu.Lock()
-	var p place
-	if graphName != "" {
-		p.graph = g.share(&g.graphs, owner{graph: graphName}, g.limits.Graph)
-	}
-	if q.Caller.Name != "" {
-		l := g.limits.Caller
-		if own != nil {
-			l = *own
-		}
-		p.caller = g.share(&g.callers, owner{caller: q.Caller}, l)
-	}
-	return g.await(ctx, q, p)
-}
-
 // share finds or creates the share of a caller or a graph and sets its present limits. The caller holds g.mu.
-func (g *gate) share(in *map[owner]*share, of owner, l access.Limits) *share {
+func (g *Gate) share(in *map[owner]*share, of owner, l access.Limits) *share {
 	if *in == nil {
 		*in = map[owner]*share{}
 	}
@@ -148,33 +134,11 @@ func (g *gate) share(in *map[owner]*share, of owner, l access.Limits) *share {
 	return s
 }
 
-// readmit turns an admitted request into a long-running one, of which fewer may run, or moves it to another graph, if that is not "". The request
-// waits in the queue as if it had not been admitted; if it is refused, it has left.
-func (g *gate) readmit(ctx context.Context, q *Running, longRunning bool, graphName string) error {
-	g.mu.Lock()
-	p := q.place
-	if q.admitted { // unless it was evicted
-		g.stop(&q.place)
-	}
-	q.sending.Store(0)
-	q.admitted, q.lost = false, false
-	p.longRunning = longRunning
-	if graphName != "" {
-		p.graph = g.share(&g.graphs, owner{graph: graphName}, g.limits.Graph)
-	}
-	began := instant()
-	waited, err := g.await(ctx, q, p)
-	if waited {
-		q.waited(began)
-	}
-	return err
-}
-
 // await admits a request at once or after waiting, or refuses it. The caller holds g.mu; await releases it.
-func (g *gate) await(ctx context.Context, q *Running, p place) (waited bool, err error) {
+func (g *Gate) await(ctx context.Context, t *Ticket, p place) (waited bool, err error) {
 	if g.fits(&p) {
 		g.start(&p)
-		q.place, q.admitted = p, true
+		t.place, t.admitted = p, true
 		g.mu.Unlock()
 		return false, nil
 	}
@@ -190,14 +154,14 @@ func (g *gate) await(ctx context.Context, q *Running, p place) (waited bool, err
 
 	var late <-chan time.Time
 	if g.limits.Wait > 0 {
-		t := time.NewTimer(g.limits.Wait)
-		defer t.Stop()
-		late = t.C
+		timer := time.NewTimer(g.limits.Wait)
+		defer timer.Stop()
+		late = timer.C
 	}
 	var ended bool
 	select {
 	case <-w.in:
-		q.place, q.admitted = p, true
+		t.place, t.admitted = p, true
 		return true, nil
 	case <-ctx.Done():
 		ended = true
@@ -208,7 +172,7 @@ func (g *gate) await(ctx context.Context, q *Running, p place) (waited bool, err
 	i := slices.Index(g.queue, w)
 	switch {
 	case i < 0 && !ended: // admitted just before the timeout
-		q.place, q.admitted = p, true
+		t.place, t.admitted = p, true
 		return true, nil
 	case i < 0:
 		g.stop(&p)
@@ -222,15 +186,8 @@ func (g *gate) await(ctx context.Context, q *Running, p place) (waited bool, err
 	return true, g.refuse(QueueTimeout, &p)
 }
 
-// leave ends an admitted request.
-func (g *gate) leave(q *Running) {
-	g.mu.Lock()
-	g.stop(&q.place)
-	g.mu.Unlock()
-}
-
 // fits reports whether one more request may run. The caller holds g.mu, as for the functions below.
-func (g *gate) fits(p *place) bool {
+func (g *Gate) fits(p *place) bool {
 	if n := g.limits.Running; n > 0 && (g.running >= n || p.longRunning && g.longRunning >= maxLongRunning(n)) {
 		return false
 	}
@@ -250,7 +207,7 @@ func (p *place) exhausted() *share {
 	return nil
 }
 
-func (g *gate) start(p *place) {
+func (g *Gate) start(p *place) {
 	g.running++
 	if p.longRunning {
 		g.longRunning++
@@ -259,7 +216,7 @@ func (g *gate) start(p *place) {
 }
 
 // stop ends a request and admits waiting ones that fit now.
-func (g *gate) stop(p *place) {
+func (g *Gate) stop(p *place) {
 	g.running--
 	if p.longRunning {
 		g.longRunning--
@@ -292,7 +249,7 @@ func (p *place) count(running, waiting int) {
 	}
 }
 
-func (g *gate) refuse(why Refusal, p *place) error {
+func (g *Gate) refuse(why Refusal, p *place) error {
 	g.refusals[why]++
 	limit := fmt.Sprintf("%d requests run, the limit max-queries", g.limits.Running)
 	switch s := p.exhausted(); {
@@ -310,51 +267,20 @@ func (g *gate) refuse(why Refusal, p *place) error {
 	return graph.Busy(0, "%s, and none ended within %v, the limit queue-timeout; try again later", limit, g.limits.Wait)
 }
 
-// Load is the current load of the engine, and the number of requests it has refused.
+// Load is the current load, and the number of requests that were refused.
 type Load struct {
-	Running, Queued int
-	Refused         map[Refusal]uint64 // since the engine was created
+	Running, LongRunning, Queued int
+	Cores                        int                // that long-running requests hold
+	Refused                      map[Refusal]uint64 // since the gate was created
 }
 
 // Load counts the requests that run, wait and were refused.
-func (e *Engine) Load() Load {
-	g := &e.gate
+func (g *Gate) Load() Load {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	l := Load{Running: g.running, Queued: len(g.queue), Refused: map[Refusal]uint64{}}
+	l := Load{Running: g.running, LongRunning: g.longRunning, Cores: g.cpu.count(), Queued: len(g.queue), Refused: map[Refusal]uint64{}}
 	for why, n := range g.refusals {
 		l.Refused[Refusal(why)] = n
 	}
-	l.Refused[RateLimit] = e.opt.Rates.Refused()
 	return l
-}
-
-// admit admits a request that began at start; finish ends it. The limits of the request's graph apply only if its caller has the role that
-// the request needs there: without it, the statement may still name another graph.
-func (e *Engine) admit(ctx context.Context, q *Running, start time.Time, need access.Role) error {
-	if q.quiet {
-		return nil // the server's own probe checks that the server works, not that it has room
-	}
-	name := q.Graph
-	if q.grant.Check(name, need) != nil {
-		name = ""
-	} else if err := access.EnterGraph(ctx, name); err != nil {
-		return err
-	}
-	var own *access.Limits
-	if id := access.Caller(ctx); id != nil {
-		own = id.Limits
-	}
-	waited, err := e.gate.enter(ctx, q, name, own)
-	if err != nil {
-		return err
-	}
-	now := int64(start.Sub(epoch))
-	if waited {
-		q.waited(now)
-		now = instant()
-	}
-	q.cpu.begin(e, q, now)
-	e.label(ctx, q)
-	return nil
 }
