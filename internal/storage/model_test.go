@@ -61,6 +61,21 @@ func (m *model) props(change bool) (props []graph.Property) {
 	return props
 }
 
+// was returns what some of the properties that props sets are now.
+func (m *model) was(id graph.VertexID, props []graph.Property) (was []graph.Property) {
+	for _, p := range staging.SortedProps(props) {
+		if m.rnd.IntN(2) == 0 {
+			continue
+		}
+		now := graph.Property{ID: p.ID}
+		if v, ok := m.verts[id].props[p.ID]; ok {
+			now.Value = graph.StringValue(v)
+		}
+		was = append(was, now)
+	}
+	return was
+}
+
 func assign(to map[graph.PropID]string, props []graph.Property) {
 	for _, p := range props {
 		if p.Value.IsNull() {
@@ -116,7 +131,7 @@ func (m *model) step(w *staging.Writer) {
 		require.NoError(t, w.Vertices.PutRun(first, set, labels, rows))
 	case 2, 3: // properties
 		id, props := m.vertex(), m.props(true)
-		require.NoError(t, w.Vertices.SetProps(id, m.verts[id].set, props))
+		require.NoError(t, w.Vertices.SetProps(id, m.verts[id].set, props, m.was(id, props)))
 		assign(m.verts[id].props, props)
 	case 4: // labels
 		id := m.vertex()

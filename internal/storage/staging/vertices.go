@@ -93,17 +93,18 @@ func (w *Vertices) member(l graph.LabelID, id graph.VertexID, in bool) {
 	w.set(w.key, v)
 }
 
-// SetProps sets properties of a vertex with a label set; a null removes one.
-func (w *Vertices) SetProps(id graph.VertexID, set graph.LabelSet, props []graph.Property) error {
+// SetProps sets properties of a vertex with a label set; a null removes one. was are the present values of some of them, or null, in ascending
+// order of their ids; what it has of the others is read.
+func (w *Vertices) SetProps(id graph.VertexID, set graph.LabelSet, props, was []graph.Property) error {
 	old, err := w.deltaRecord(id)
 	if err != nil {
 		return err
 	}
-	return w.setProps(id, set, props, old)
+	return w.setProps(id, set, props, was, old)
 }
 
 // setProps is SetProps for a vertex with this delta record.
-func (w *Vertices) setProps(id graph.VertexID, set graph.LabelSet, props []graph.Property, old []byte) (err error) {
+func (w *Vertices) setProps(id graph.VertexID, set graph.LabelSet, props, was []graph.Property, old []byte) (err error) {
 	buf := w.buf[:0]
 	rest := old
 	for _, p := range SortedProps(props) {
@@ -111,8 +112,13 @@ func (w *Vertices) setProps(id graph.VertexID, set graph.LabelSet, props []graph
 		if buf, rest, delta, err = w.copyBefore(buf, rest, p.ID); err != nil {
 			return err
 		}
-		had, err := w.had(id.Local(), p.ID, delta)
-		if err != nil {
+		for len(was) > 0 && was[0].ID < p.ID {
+			was = was[1:]
+		}
+		var had bool
+		if len(was) > 0 && was[0].ID == p.ID {
+			had = !was[0].Value.IsNull()
+		} else if had, err = w.had(id.Local(), p.ID, delta); err != nil {
 			return err
 		}
 		switch has := !p.Value.IsNull(); {
@@ -184,7 +190,7 @@ func (w *Vertices) SetLabels(id graph.VertexID, old, set graph.LabelSet, added, 
 	if err := w.moveProps(id, old, set, props, record); err != nil {
 		return err
 	}
-	if err := w.SetProps(id, set, []graph.Property{{ID: codec.LabelSetProp, Value: graph.IntValue(int64(set))}}); err != nil {
+	if err := w.SetProps(id, set, []graph.Property{{ID: codec.LabelSetProp, Value: graph.IntValue(int64(set))}}, nil); err != nil {
 		return err
 	}
 	for _, l := range added {
@@ -205,7 +211,7 @@ func (w *Vertices) Drop(id graph.VertexID, set graph.LabelSet, labels []graph.La
 	for _, p := range props {
 		gone = append(gone, graph.Property{ID: p})
 	}
-	if err := w.SetProps(id, set, gone); err != nil {
+	if err := w.SetProps(id, set, gone, nil); err != nil {
 		return err
 	}
 	w.member(0, id, false)

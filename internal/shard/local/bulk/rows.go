@@ -153,7 +153,7 @@ func (b *Batch) create(d *index.Def, key graph.Value, labels graph.LabelSet, pro
 	}
 	if d.Bare() {
 		w := b.tx.Writers()[m.Vertex.Shard()]
-		if err := w.Vertices.SetProps(m.Vertex, m.Labels, []graph.Property{{ID: d.PropIDs[0], Value: key}}); err != nil {
+		if err := w.Vertices.SetProps(m.Vertex, m.Labels, []graph.Property{{ID: d.PropIDs[0], Value: key}}, nil); err != nil {
 			return graph.NoVertex, nil, err
 		}
 		if err := b.tx.PutEntry(d, []graph.Value{key}, graph.IndexOwner{Vertex: m.Vertex}); err != nil {

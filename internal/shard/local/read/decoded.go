@@ -124,10 +124,21 @@ func (tx *Reader) openColumns() []cache.ColumnView {
 }
 
 // Pass implements shard.Passer.
-func (tx *Reader) Pass() {
+func (tx *Reader) Pass() { tx.pass(true) }
+
+// WithoutFilling runs reads that say nothing of what will be read again: meanwhile the reader does not fill the caches.
+func (tx *Reader) WithoutFilling(reads func() error) error {
+	before := tx.pass(true)
+	defer tx.pass(before)
+	return reads()
+}
+
+// pass says whether the caches are only read, and returns what held before.
+func (tx *Reader) pass(on bool) (before bool) {
 	for no, v := 0, tx.openColumns(); no < len(v); no++ {
-		v[no].Pass()
+		before = v[no].Pass(on)
 	}
+	return before
 }
 
 // Meter implements shard.Metered.

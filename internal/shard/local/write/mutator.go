@@ -523,10 +523,11 @@ func (tx *Mutator) setVertex(ctx context.Context, m *shard.Mutation) error {
 			}
 		}
 	}
-	if err := tx.Log.set(ctx, m.Vertex, set, set, props); err != nil {
+	was, err := tx.Log.set(ctx, m.Vertex, set, set, props)
+	if err != nil {
 		return err
 	}
-	return tx.ws[m.Vertex.Shard()].Vertices.SetProps(m.Vertex, set, props)
+	return tx.ws[m.Vertex.Shard()].Vertices.SetProps(m.Vertex, set, props, was)
 }
 
 // valuesOf reads the values of an index's properties of one vertex.
@@ -601,7 +602,7 @@ func (tx *Mutator) setLabels(ctx context.Context, m *shard.Mutation) error {
 	if err := tx.moveEnds(ctx, m.Vertex, added, removed); err != nil {
 		return err
 	}
-	if err := tx.Log.set(ctx, m.Vertex, old, set, nil); err != nil {
+	if _, err := tx.Log.set(ctx, m.Vertex, old, set, nil); err != nil {
 		return err
 	}
 	put(&tx.sets.one, m.Vertex, set)

@@ -137,7 +137,7 @@ func (r *Recorder) prefetch(ctx context.Context, ms []shard.Mutation) error {
 			some(m.Edge.Dst, r.keyProps(r.tx.set(m.Edge.Dst)))
 		}
 	}
-	return r.fetch(ctx)
+	return r.tx.read.WithoutFilling(func() error { return r.fetch(ctx) })
 }
 
 // fetch reads what is to be prefetched.
@@ -289,14 +289,15 @@ func (r *Recorder) note(id graph.VertexID, props []graph.Property) {
 	}
 }
 
-// set records properties, or labels, that a vertex gets, before it does.
-func (r *Recorder) set(ctx context.Context, id graph.VertexID, old, set graph.LabelSet, props []graph.Property) (err error) {
+// set records properties, or labels, that a vertex gets, before it does. was are the present values of what is recorded, or null, until the
+// next change.
+func (r *Recorder) set(ctx context.Context, id graph.VertexID, old, set graph.LabelSet, props []graph.Property) (was []graph.Property, err error) {
 	if r.mode == changelog.Off {
-		return nil
+		return nil, nil
 	}
 	r.after = visible(r.after[:0], props, true)
 	if len(r.after) == 0 && old == set {
-		return nil
+		return nil, nil
 	}
 	ks := r.keyProps(set)
 	var before []graph.Property
@@ -312,13 +313,13 @@ func (r *Recorder) set(ctx context.Context, id graph.VertexID, old, set graph.La
 		before, err = r.values(ctx, r.before[:0], id, slices.Compact(r.read))
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r.before = before
 	r.changed(before, r.after, ks)
 	r.c.Vertex, r.c.Before.Labels, r.c.After.Labels = id, old, set
 	r.note(id, r.after)
-	return r.tx.ws[id.Shard()].Log.Add(&r.c)
+	return r.was, r.tx.ws[id.Shard()].Log.Add(&r.c)
 }
 
 // changed makes c the change of properties, from what they were before, which may be more than those, to what they are after. ks are those

@@ -80,14 +80,14 @@ func (tx *Mutator) restamp(ctx context.Context, id graph.VertexID, old, set grap
 	if len(props) == 0 {
 		return nil
 	}
-	return tx.ws[id.Shard()].Vertices.SetProps(id, old, props)
+	return tx.ws[id.Shard()].Vertices.SetProps(id, old, props, nil)
 }
 
 // PutStamp gives an element that is older than its TTL the time of this write.
 func (tx *Mutator) PutStamp(ctx context.Context, d *index.Def, o graph.IndexOwner) error {
 	props := []graph.Property{{ID: d.PropIDs[0], Value: tx.Stamp()}}
 	if !o.IsEdge {
-		return tx.ws[o.Vertex.Shard()].Vertices.SetProps(o.Vertex, tx.set(o.Vertex), props)
+		return tx.ws[o.Vertex.Shard()].Vertices.SetProps(o.Vertex, tx.set(o.Vertex), props, nil)
 	}
 	t, _ := tx.catalog.Type(d.Type)
 	e := index.EdgeOf(o, t)
