@@ -47,6 +47,14 @@ type signers struct {
 	pool sync.Pool
 	// seen is the last commit that an answer had: this process need not ask for it.
 	seen atomic.Uint64
+	// last is the token that was written last: reads between two commits have the same.
+	last atomic.Pointer[written]
+}
+
+// written is a token with its text.
+type written struct {
+	at   At
+	text string
 }
 
 func (s *signers) see(commit uint64) {
@@ -86,10 +94,15 @@ func (t *Tokens) Text(ctx context.Context, g shard.Graph, name string, at At) (s
 		}
 		at = At{st.Last, st.LastTime}
 	}
+	if last := s.last.Load(); last != nil && last.at == at {
+		return last.text, nil
+	}
 	s.see(at.Commit)
 	signer := s.pool.Get().(*token.Signer)
 	defer s.pool.Put(signer)
-	return signer.Text(token.Token{Commit: at.Commit, Time: at.Time}), nil
+	w := &written{at, signer.Text(token.Token{Commit: at.Commit, Time: at.Time})}
+	s.last.Store(w)
+	return w.text, nil
 }
 
 // Reached checks that the present state of a graph has the snapshot of a token. The errors are those of package changes.

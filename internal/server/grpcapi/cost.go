@@ -42,8 +42,11 @@ func reached(ctx context.Context, e *query.Engine, graphName string) error {
 // end ends a result, and with it the call, whose trailer tells what it took.
 func end(stream interface{ SetTrailer(metadata.MD) }, res *query.Result) {
 	took := res.Cost()
-	stream.SetTrailer(costTrailer(&took))
-	stream.SetTrailer(snapshotTrailer(res.Snapshot()))
+	trailer := costTrailer(&took)
+	if token := res.Snapshot(); token != "" {
+		trailer[snapshotKey] = []string{token}
+	}
+	stream.SetTrailer(trailer) // once: each call copies those before
 	res.Close()
 }
 
