@@ -59,6 +59,7 @@ internal/storage
 internal/storage/check
 internal/replica
 internal/shard
+internal/named
 internal/shard/restricted
 internal/shard/local/fail
 internal/shard/local/index

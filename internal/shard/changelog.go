@@ -22,7 +22,8 @@ type ChangeLog interface {
 	ReadLog(ctx context.Context, after uint64, max int, dst []byte) ([]byte, error)
 	// AwaitLog returns once ReadLog has a commit after one, or when ctx ends, with its error.
 	AwaitLog(ctx context.Context, after uint64) error
-	// SetLogMode says how much the log keeps of the commits that follow.
+	// SetLogMode says how much the log keeps of the commits that follow. It begins the log again if it turns it on or off, which is an error
+	// of detail SnapshotsHoldLog while snapshots of package named hold it.
 	SetLogMode(ctx context.Context, mode changelog.Mode) error
 }
 
@@ -35,6 +36,8 @@ type LogState struct {
 	// one. They are the same if the log is empty.
 	First, Last         uint64
 	FirstTime, LastTime int64
+	// Bytes is the size of all records so far, FirstBytes that of those before the first position, which are gone.
+	FirstBytes, Bytes uint64
 }
 
 // Committed is a Tx that knows commits of the log.
@@ -52,6 +55,14 @@ func LogOff(name string) error {
 	return &graph.Error{
 		Kind: graph.KindInvalid, Code: "Neo.DatabaseError.ChangeDataCapture.Disabled", Type: "ArgumentError", Phase: graph.PhaseRuntime, Detail: "ChangeLogOff",
 		Msg: fmt.Sprintf("graph %q keeps no commit log; set its option txLogEnrichment to 'DIFF' or 'FULL', and start the server with --log-retention above 0", name),
+	}
+}
+
+// LogHeld is the error of who would have the log of a graph begin again while snapshots hold it.
+func LogHeld(name string) error {
+	return &graph.Error{
+		Kind: graph.KindConflict, Code: "Neo.ClientError.Statement.ArgumentError", Type: "ArgumentError", Phase: graph.PhaseRuntime,
+		Detail: "SnapshotsHoldLog", Msg: fmt.Sprintf("snapshots of graph %q hold its commit log, which cannot be turned off: drop them first", name),
 	}
 }
 

@@ -61,3 +61,11 @@ func (l *Late) Expired() map[string][2]uint64 {
 	}
 	return nil
 }
+
+// Logged implements Storage.
+func (l *Late) Logged() map[string][2]uint64 {
+	if s := l.open.Load(); s != nil {
+		return (*s).Logged()
+	}
+	return nil
+}

@@ -19,6 +19,8 @@ type Storage interface {
 	TopologyStats() storage.TopologyStats
 	// Expired returns the numbers of vertices and edges deleted because they expired, by graph name.
 	Expired() map[string][2]uint64
+	// Logged returns the bytes of the commit logs, and those that only named snapshots hold, by graph name.
+	Logged() map[string][2]uint64
 }
 
 // Shaper is a Storage that asks other processes for the shapes of their shards.
@@ -51,6 +53,7 @@ type storageCollector struct {
 	found   [3]*prometheus.Desc // blocks in the topology cache, missing, newer than the snapshot
 	failed  *prometheus.Desc
 	expired [2]*prometheus.Desc // vertices, edges
+	logged  [2]*prometheus.Desc // bytes, those held
 	blocks  [3]*prometheus.Desc // bytes, hits, misses
 	cached  []cacheMetric
 	scraped []*prometheus.Desc
@@ -116,6 +119,8 @@ func newStorage(s Storage) *storageCollector {
 	c.failed = desc("storage_failed", "1 if a shard rejects writes: until there is room on a full disk, or else until the server restarts.", "graph", "shard")
 	c.expired[0] = desc("expired_vertices_total", "Vertices deleted because they expired.", "graph")
 	c.expired[1] = desc("expired_edges_total", "Edges deleted because they, or one of their ends, expired.", "graph")
+	c.logged[0] = desc("commit_log_bytes", "Bytes of the commit log.", "graph")
+	c.logged[1] = desc("commit_log_held_bytes", "Bytes of the commit log beyond --log-retention, which named snapshots hold.", "graph")
 	c.blocks[0] = desc("block_cache_bytes", "Bytes in the block cache.")
 	c.blocks[1] = desc("block_cache_hits_total", "Blocks found in the block cache.")
 	c.blocks[2] = desc("block_cache_misses_total", "Blocks not found in the block cache.")
@@ -151,6 +156,11 @@ func (c *storageCollector) Collect(ch chan<- prometheus.Metric) {
 	for name, n := range c.s.Expired() {
 		for i, d := range c.expired {
 			ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n[i]), name)
+		}
+	}
+	for name, n := range c.s.Logged() {
+		for i, d := range c.logged {
+			ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n[i]), name)
 		}
 	}
 	var blocks *kv.Stats

@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 
+	"github.com/hopgate/hopgate/internal/definition"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
@@ -82,6 +83,12 @@ func (h host) Read(ctx context.Context) (*read.Tx, func(), error) {
 	tx := t.(*Tx)
 	return &tx.Tx, tx.Rollback, nil
 }
+
+// Definitions implements commitlog.Graph.
+func (h host) Definitions() *definition.Set { return h.g.Catalog.Definitions() }
+
+// Define implements commitlog.Graph.
+func (h host) Define(ctx context.Context, c definition.Change) error { return h.g.Define(ctx, c) }
 
 // Lock implements maintain.Graph.
 func (h host) Lock(ctx context.Context) error { return h.g.lock(ctx) }

@@ -43,6 +43,17 @@ func (s *Store) Expired() map[string][2]uint64 {
 	return out
 }
 
+// Logged returns the bytes of the commit logs, and those that only named snapshots hold, by graph name.
+func (s *Store) Logged() map[string][2]uint64 {
+	out := map[string][2]uint64{}
+	for _, name := range s.Graphs() {
+		if g, err := s.Local(name); err == nil {
+			out[name] = g.log.Kept()
+		}
+	}
+	return out
+}
+
 // SetTopologyBytes changes the memory for decoded lists and columns; what is above it is given back as soon as no reader
 // holds it.
 func (s *Store) SetTopologyBytes(n int64) { s.Shared.Topology().SetBudget(int(n)) }

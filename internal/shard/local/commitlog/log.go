@@ -5,12 +5,15 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/hopgate/hopgate/internal/changelog"
+	"github.com/hopgate/hopgate/internal/definition"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/named"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/shard/local/read"
@@ -25,6 +28,9 @@ type Graph interface {
 	// Lock takes the writer's lock, Unlock returns it.
 	Lock(ctx context.Context) error
 	Unlock()
+	// Definitions returns those of the graph, and Define changes them; see shard.Graph.
+	Definitions() *definition.Set
+	Define(ctx context.Context, c definition.Change) error
 }
 
 // Log is the commit log of a graph. It implements shard.ChangeLog.
@@ -40,10 +46,14 @@ type Log struct {
 	last     storage.LogPosition
 	settings atomic.Pointer[storage.LogSettings]
 
+	cutting sync.Mutex // of Cut
+
 	mu    sync.Mutex          // guards the fields below
 	first storage.LogPosition // of the commit that precedes the log
 	moved chan struct{}       // closed by the next commit; nil if nobody waits for it
 	bytes uint64              // of all records so far
+	held  bool                // a snapshot holds what is beyond the bounds, so bytes more are no reason to cut
+	told  uint64              // the bytes beyond the bounds that the server's log has last told of
 }
 
 // The cutter keeps somewhat less than it may, so that it does not cut at each commit.
@@ -136,7 +146,7 @@ func (l *Log) Done(c *storage.CommitInfo) {
 	}
 	l.mu.Lock()
 	l.bytes = c.Bytes
-	cut := l.tooMany()
+	cut := l.tooMany() && !l.held
 	l.mu.Unlock()
 	if cut {
 		select {
@@ -147,7 +157,24 @@ func (l *Log) Done(c *storage.CommitInfo) {
 }
 
 // tooMany reports whether the log has more bytes than it may. The caller holds l.mu.
-func (l *Log) tooMany() bool { return l.bytes-l.first.Bytes > uint64(l.on.Options.LogBytes) }
+func (l *Log) tooMany() bool { return l.beyond() > 0 }
+
+// beyond is how many bytes more the log has than it would without snapshots. The caller holds l.mu.
+func (l *Log) beyond() uint64 {
+	have, most := l.bytes-l.first.Bytes, uint64(l.on.Options.LogBytes)
+	return max(have, most) - most
+}
+
+// Kept returns the bytes of the log, and those that only snapshots hold beyond the bytes that are to be kept.
+func (l *Log) Kept() [2]uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k := [2]uint64{l.bytes - l.first.Bytes}
+	if l.held {
+		k[1] = l.beyond()
+	}
+	return k
+}
 
 // Published wakes those who wait for a commit.
 func (l *Log) Published() {
@@ -198,31 +225,84 @@ func (l *Log) Run() {
 // Wait returns once Run has ended.
 func (l *Log) Wait() { <-l.done }
 
-// Cut deletes the commits beyond the bytes and the age that are kept.
+// Cut deletes the commits beyond the bytes and the age that are kept, but none that a snapshot needs, and drops the snapshots that have expired.
 func (l *Log) Cut() error {
+	l.cutting.Lock()
+	defer l.cutting.Unlock()
+	o := l.on.Options
+	if c, ok := named.Expired(l.g.Definitions(), o.Clock()); ok {
+		if err := l.g.Define(context.Background(), c); err != nil && graph.AsError(err).Detail != "DefinitionsChanged" {
+			return err
+		}
+	}
+	oldest, held := named.Oldest(l.g.Definitions(), o.Clock())
+	if !held {
+		oldest = math.MaxUint64
+	}
+	l.mu.Lock()
+	first := l.first
+	l.mu.Unlock()
+	at, held, err := l.outOfBounds(first, oldest)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	l.held = held
+	told := l.beyond()
+	if told < 2*l.told || !held {
+		told = 0
+	}
+	if told > 0 || !held {
+		l.told = told
+	}
+	if at.Number > first.Number {
+		l.first = at
+	}
+	l.mu.Unlock()
+	if told > 0 {
+		o.Logger.Warn("snapshots hold the commit log beyond its bounds", slog.String("graph", l.on.Name), slog.Uint64("commit", oldest), slog.Uint64("bytes", told))
+	}
+	if at.Number == first.Number {
+		return nil
+	}
+	// Who makes a snapshot looks, once it is there, whether the log still has its commit: either that finds l.first, or this the snapshot.
+	if oldest, held := named.Oldest(l.g.Definitions(), o.Clock()); held && oldest < at.Number {
+		l.mu.Lock()
+		l.first = first
+		l.mu.Unlock()
+		return nil
+	}
+	return storage.CutLog(l.shards, at)
+}
+
+// outOfBounds returns the last commit beyond the bytes and the age that are kept, oldest at most; held says that others are beyond them too. It
+// is first if there is none.
+func (l *Log) outOfBounds(first storage.LogPosition, oldest uint64) (at storage.LogPosition, held bool, err error) {
 	o := l.on.Options
 	l.mu.Lock()
-	first, end := l.first, l.bytes
-	keep := uint64(o.LogBytes)
+	end, keep := l.bytes, uint64(o.LogBytes)
 	if l.tooMany() {
 		keep -= keep / cutFraction
 	}
 	l.mu.Unlock()
 	cur, err := storage.LiveLog(l.shards, first.Number)
 	if err != nil {
-		return err
+		return first, false, err
 	}
-	at := first
-	for l.on.Options.LogAge > 0 || end-at.Bytes > keep {
+	at = first
+	for o.LogAge > 0 || end-at.Bytes > keep {
 		c, err := cur.Next()
 		if err == nil && c != nil {
 			err = c.Open()
 		}
 		if err != nil {
-			return errors.Join(err, cur.Close())
+			return first, false, errors.Join(err, cur.Close())
 		}
 		old := c != nil && o.LogAge > 0 && c.Time < o.Clock().Add(-o.LogAge).UnixNano()
 		if c == nil || !old && end-at.Bytes <= keep {
+			break
+		}
+		if held = c.Number > oldest; held {
 			break
 		}
 		at.Number, at.Time = c.Number, c.Time
@@ -230,10 +310,7 @@ func (l *Log) Cut() error {
 			at.Bytes += uint64(len(r) + storage.LogKeySize)
 		}
 	}
-	if err := cur.Close(); err != nil || at.Number == first.Number {
-		return err
-	}
-	return l.cut(at)
+	return at, held, cur.Close()
 }
 
 // LogState implements shard.ChangeLog.
@@ -245,7 +322,7 @@ func (l *Log) LogState(context.Context) (shard.LogState, error) {
 	settings := l.settings.Load()
 	return shard.LogState{
 		Key: settings.Key, Mode: l.Mode(), First: l.first.Number, FirstTime: l.first.Time,
-		Last: max(snap.Seq, l.first.Number), LastTime: max(snap.Time, l.first.Time),
+		Last: max(snap.Seq, l.first.Number), LastTime: max(snap.Time, l.first.Time), FirstBytes: l.first.Bytes, Bytes: l.bytes,
 	}, nil
 }
 
@@ -326,6 +403,9 @@ func (l *Log) SetLogMode(ctx context.Context, mode changelog.Mode) error {
 	}
 	// No commit comes between, and a log that begins again does so here.
 	if old.Mode == changelog.Off || mode == changelog.Off {
+		if _, held := named.Oldest(l.g.Definitions(), l.on.Options.Clock()); held && mode == changelog.Off {
+			return shard.LogHeld(l.on.Name)
+		}
 		if err := l.cut(l.last); err != nil {
 			return err
 		}

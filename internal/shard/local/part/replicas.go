@@ -228,6 +228,9 @@ func (r *Replicas) SetTopologyBytes(n int64) { r.shared.Topology().SetBudget(int
 // Expired reports no deletions: the leader makes them.
 func (r *Replicas) Expired() map[string][2]uint64 { return nil }
 
+// Logged implements telemetry.Storage: the leader knows.
+func (r *Replicas) Logged() map[string][2]uint64 { return nil }
+
 // Close stops the replicas and closes all shards, which must no longer be in use, and frees the directory.
 func (r *Replicas) Close() error {
 	var errs []error

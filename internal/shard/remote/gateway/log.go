@@ -29,6 +29,7 @@ func (l *changeLog) LogState(ctx context.Context) (st shard.LogState, err error)
 	}
 	st = shard.LogState{
 		Mode: changelog.Mode(a.GetMode()), First: a.GetFirst(), FirstTime: a.GetFirstTime(), Last: a.GetLast(), LastTime: a.GetLastTime(),
+		FirstBytes: a.GetFirstBytes(), Bytes: a.GetBytes(),
 	}
 	copy(st.Key[:], a.GetKey())
 	return st, nil

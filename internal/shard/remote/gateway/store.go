@@ -130,6 +130,9 @@ func (s *Store) TopologyStats() storage.TopologyStats { return storage.TopologyS
 // Expired is empty: the leader deletes expired elements.
 func (s *Store) Expired() map[string][2]uint64 { return nil }
 
+// Logged implements telemetry.Storage: shard processes count their own.
+func (s *Store) Logged() map[string][2]uint64 { return nil }
+
 const leaderName = "the leader of the cluster"
 
 // Graph implements shard.Store. It asks the leader whether the catalog has changed.

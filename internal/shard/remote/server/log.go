@@ -31,6 +31,7 @@ func (s *leadService) LogState(ctx context.Context, r *pb.LogStateRequest) (*pb.
 		}
 		return &pb.LogStateResponse{
 			Kept: true, Key: st.Key[:], Mode: uint32(st.Mode), First: st.First, Last: st.Last, FirstTime: st.FirstTime, LastTime: st.LastTime,
+			FirstBytes: st.FirstBytes, Bytes: st.Bytes,
 		}, nil
 	})
 }

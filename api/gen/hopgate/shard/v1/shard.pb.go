@@ -7363,11 +7363,14 @@ type LogStateResponse struct {
 	Kept bool   `protobuf:"varint,1,opt,name=kept,proto3" json:"kept,omitempty"`
 	Key  []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
 	// mode is a changelog.Mode.
-	Mode          uint32 `protobuf:"varint,3,opt,name=mode,proto3" json:"mode,omitempty"`
-	First         uint64 `protobuf:"varint,4,opt,name=first,proto3" json:"first,omitempty"`
-	Last          uint64 `protobuf:"varint,5,opt,name=last,proto3" json:"last,omitempty"`
-	FirstTime     int64  `protobuf:"fixed64,6,opt,name=first_time,json=firstTime,proto3" json:"first_time,omitempty"`
-	LastTime      int64  `protobuf:"fixed64,7,opt,name=last_time,json=lastTime,proto3" json:"last_time,omitempty"`
+	Mode      uint32 `protobuf:"varint,3,opt,name=mode,proto3" json:"mode,omitempty"`
+	First     uint64 `protobuf:"varint,4,opt,name=first,proto3" json:"first,omitempty"`
+	Last      uint64 `protobuf:"varint,5,opt,name=last,proto3" json:"last,omitempty"`
+	FirstTime int64  `protobuf:"fixed64,6,opt,name=first_time,json=firstTime,proto3" json:"first_time,omitempty"`
+	LastTime  int64  `protobuf:"fixed64,7,opt,name=last_time,json=lastTime,proto3" json:"last_time,omitempty"`
+	// first_bytes and bytes are the sizes of the records before first, and of all.
+	FirstBytes    uint64 `protobuf:"varint,8,opt,name=first_bytes,json=firstBytes,proto3" json:"first_bytes,omitempty"`
+	Bytes         uint64 `protobuf:"varint,9,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7447,6 +7450,20 @@ func (x *LogStateResponse) GetFirstTime() int64 {
 func (x *LogStateResponse) GetLastTime() int64 {
 	if x != nil {
 		return x.LastTime
+	}
+	return 0
+}
+
+func (x *LogStateResponse) GetFirstBytes() uint64 {
+	if x != nil {
+		return x.FirstBytes
+	}
+	return 0
+}
+
+func (x *LogStateResponse) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
 	}
 	return 0
 }
@@ -8772,7 +8789,7 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x0fLogStateRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\x04R\x05after\x12\x12\n" +
-	"\x04wait\x18\x03 \x01(\bR\x04wait\"\xb2\x01\n" +
+	"\x04wait\x18\x03 \x01(\bR\x04wait\"\xe9\x01\n" +
 	"\x10LogStateResponse\x12\x12\n" +
 	"\x04kept\x18\x01 \x01(\bR\x04kept\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x12\n" +
@@ -8781,7 +8798,10 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x04last\x18\x05 \x01(\x04R\x04last\x12\x1d\n" +
 	"\n" +
 	"first_time\x18\x06 \x01(\x10R\tfirstTime\x12\x1b\n" +
-	"\tlast_time\x18\a \x01(\x10R\blastTime\"R\n" +
+	"\tlast_time\x18\a \x01(\x10R\blastTime\x12\x1f\n" +
+	"\vfirst_bytes\x18\b \x01(\x04R\n" +
+	"firstBytes\x12\x14\n" +
+	"\x05bytes\x18\t \x01(\x04R\x05bytes\"R\n" +
 	"\x0eReadLogRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\x04R\x05after\x12\x14\n" +
