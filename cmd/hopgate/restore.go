@@ -135,7 +135,7 @@ func revert(cmd *cobra.Command, dir string, o *cli.Restore, graphs []string) (er
 		if err != nil {
 			return err
 		}
-		commit, at, err := moment.Find(cmd.Context(), g.ChangeLog())
+		commit, at, err := moment.Find(cmd.Context(), g)
 		if err != nil {
 			return fmt.Errorf("graph %s: %w", name, err)
 		}

@@ -32,6 +32,12 @@ func (e commands) command(ctx context.Context, g shard.Graph, p *prepared, param
 		return e.createGraph(ctx, c, params, res)
 	case *cypher.AlterGraph:
 		return e.alterGraph(ctx, c, params, res)
+	case *cypher.CreateSnapshot, *cypher.DropSnapshot:
+		done, err := option.Snapshot(ctx, g, c, params)
+		if done {
+			res.changed().system++
+		}
+		return err
 	case *cypher.DropGraph:
 		err := e.dropGraph(ctx, c.Name, res)
 		if c.IfExists && isKind(err, graph.KindNotFound) {

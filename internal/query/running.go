@@ -289,6 +289,8 @@ func (q *Running) allow(ctx context.Context, p *prepared) error {
 			q.action = "schema"
 		case *cypher.ChangeRules:
 			q.action = "rules"
+		case *cypher.CreateSnapshot, *cypher.DropSnapshot:
+			q.action = "snapshots"
 		}
 		if q.action == "" {
 			q.action = "write"
@@ -316,7 +318,7 @@ func (p *prepared) needs() rights {
 	switch p.command.(type) {
 	case *cypher.CreateGraph, *cypher.AlterGraph, *cypher.DropGraph:
 		return rights{role: access.Admin, every: true}
-	case *cypher.ChangeRules:
+	case *cypher.ChangeRules, *cypher.CreateSnapshot, *cypher.DropSnapshot:
 		return rights{role: access.Admin}
 	}
 	return rights{role: access.Writer}

@@ -72,6 +72,8 @@ func (s *schemaChange) add(e *Engine, g shard.Graph, p *prepared, params map[str
 			return graph.NoGraph(c.Name)
 		}
 		res.changed().system++
+	case *cypher.CreateSnapshot, *cypher.DropSnapshot:
+		res.changed().system++
 	case *cypher.CreateGraph:
 		if _, err := option.Created(c, params); err != nil {
 			return err

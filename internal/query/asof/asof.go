@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/hopgate/hopgate/internal/changelog"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/temporal"
+	"github.com/hopgate/hopgate/internal/named"
 	"github.com/hopgate/hopgate/internal/query/changes"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/query/token"
@@ -18,11 +20,14 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/past"
 )
 
-// Moment is a token, or a time in nanoseconds since 1970. It implements past.Moment.
+// Moment is a token, the name of a snapshot, or a time in nanoseconds since 1970. It implements past.Moment.
 type Moment struct {
-	token string
-	time  int64
+	token, snapshot string
+	time            int64
 }
+
+// snapshotPrefix is what stands before the name of a snapshot where a moment is a text.
+const snapshotPrefix = "snapshot:"
 
 // The details of errors, which are stable codes; those of tokens are package changes'.
 const (
@@ -38,19 +43,30 @@ func invalid(detail, format string, args ...any) error {
 	return graph.RuntimeError("ArgumentError", detail, format, args...)
 }
 
-// Parse reads a moment that a request has in a field: a token, or a date and time with a zone, such as 2026-03-01T12:00:00Z.
+// Parse reads a moment that a request has in a field: a token, "snapshot:" and the name of a snapshot, or a date and time with a zone, such as
+// 2026-03-01T12:00:00Z.
 func Parse(field, text string) (*Moment, error) {
 	if text == "" {
-		return nil, invalid(Invalid, "%s: is empty; it takes a token or a date and time, such as 2026-03-01T12:00:00Z", field)
+		return nil, invalid(Invalid, "%s: is empty; it takes a token, snapshot: and a name, or a date and time, such as 2026-03-01T12:00:00Z", field)
+	}
+	if name, ok := strings.CutPrefix(text, snapshotPrefix); ok {
+		return snapshotOf(field, name)
 	}
 	if c := text[0]; c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' {
 		return &Moment{token: text}, nil
 	}
 	t, err := temporal.ParseDateTime(text, temporal.Zone{})
 	if err != nil {
-		return nil, invalid(Invalid, "%s: is neither a token nor a date and time, such as 2026-03-01T12:00:00Z: %v", field, err)
+		return nil, invalid(Invalid, "%s: is neither a token nor snapshot: and a name nor a date and time, such as 2026-03-01T12:00:00Z: %v", field, err)
 	}
 	return at(t), nil
+}
+
+func snapshotOf(field, name string) (*Moment, error) {
+	if name == "" {
+		return nil, invalid(Invalid, "%s: names no snapshot", field)
+	}
+	return &Moment{snapshot: name}, nil
 }
 
 // at returns the moment of a time; what nanoseconds in 64 bits cannot tell is before, or after, any commit.
@@ -83,7 +99,7 @@ func Query(ctx context.Context, q *plan.Query, params map[string]graph.Value) (c
 	case *plan.Param:
 		v = params[x.Name]
 	}
-	m, err := of(v)
+	m, err := of(v, q.Snapshot)
 	switch {
 	case q.Writes:
 		return nil, past.ReadOnly()
@@ -97,7 +113,14 @@ func Query(ctx context.Context, q *plan.Query, params map[string]graph.Value) (c
 	return past.With(ctx, m), nil
 }
 
-func of(v graph.Value) (*Moment, error) {
+// of returns the moment of a value, which is the name of a snapshot if snapshot is set.
+func of(v graph.Value, snapshot bool) (*Moment, error) {
+	switch {
+	case snapshot && v.Kind() == graph.String:
+		return snapshotOf("AS OF SNAPSHOT", v.Str())
+	case snapshot:
+		return nil, invalid(Invalid, "AS OF SNAPSHOT: takes the name of a snapshot, and no %s", v.Kind())
+	}
 	switch v.Kind() {
 	case graph.String:
 		return Parse("AS OF", v.Str())
@@ -117,24 +140,37 @@ func Refuse(q *plan.Query) error {
 
 // Explain tells how a context has a graph read; "" if it is the present.
 func Explain(ctx context.Context, g shard.Graph) (string, error) {
-	m := past.Asked(ctx)
-	if m == nil || g.ChangeLog() == nil {
+	if past.Asked(ctx) == nil || g.ChangeLog() == nil {
 		return "", nil
 	}
-	commit, _, err := m.Find(ctx, g.ChangeLog())
+	tx, err := g.Begin(ctx, shard.Read)
 	if err != nil {
 		return "", err
 	}
+	defer tx.Rollback()
+	commit, _ := tx.Features().Commits.Position()
 	return fmt.Sprintf(" (as of commit %d; vectors by exact search where they have changed since)", commit), nil
 }
 
+// Defined implements past.Moment.
+func (m *Moment) Defined() bool { return m.snapshot != "" }
+
 // Find implements past.Moment.
-func (m *Moment) Find(ctx context.Context, log shard.ChangeLog) (commit uint64, time int64, err error) {
-	st, err := log.LogState(ctx)
-	if err != nil {
-		return 0, 0, err
+func (m *Moment) Find(ctx context.Context, g shard.Graph) (commit uint64, at int64, err error) {
+	var s *named.Snapshot
+	if m.snapshot != "" {
+		if s, err = named.Get(g.Definitions(), m.snapshot, time.Now()); err != nil {
+			return 0, 0, err
+		}
 	}
-	if m.token != "" {
+	log := g.ChangeLog()
+	st, err := log.LogState(ctx)
+	switch {
+	case err != nil:
+		return 0, 0, err
+	case s != nil:
+		return known(ctx, log, &st, s.Commit, s.Time)
+	case m.token != "":
 		return find(ctx, log, &st, m.token)
 	}
 	return before(ctx, log, &st, m.time)
@@ -146,23 +182,29 @@ func find(ctx context.Context, log shard.ChangeLog, st *shard.LogState, text str
 	if err != nil {
 		return 0, 0, tokenError(err)
 	}
-	known := int64(0)
+	return known(ctx, log, st, t.Commit, t.Time)
+}
+
+// known returns a commit and its time if the log has it.
+func known(ctx context.Context, log shard.ChangeLog, st *shard.LogState, commit uint64, at int64) (uint64, int64, error) {
+	was := int64(0)
 	switch {
-	case t.Commit < st.First:
-		return 0, 0, shard.NoLogPosition(t.Commit, st.First, st.Last)
-	case t.Commit == st.First:
-		known = st.FirstTime
-	case t.Commit == st.Last:
-		known = st.LastTime
-	case t.Commit < st.Last:
-		if known, err = times.of(ctx, log, st.Key, t.Commit); err != nil {
+	case commit < st.First:
+		return 0, 0, shard.NoLogPosition(commit, st.First, st.Last)
+	case commit == st.First:
+		was = st.FirstTime
+	case commit == st.Last:
+		was = st.LastTime
+	case commit < st.Last:
+		var err error
+		if was, err = times.of(ctx, log, st.Key, commit); err != nil {
 			return 0, 0, err
 		}
 	}
-	if known != t.Time {
-		return 0, 0, invalid(changes.OtherHistory, "the graph does not have commit %d of the token: it was restored to an earlier moment", t.Commit)
+	if was != at {
+		return 0, 0, invalid(changes.OtherHistory, "the graph does not have commit %d: it was restored to an earlier moment", commit)
 	}
-	return t.Commit, t.Time, nil
+	return commit, at, nil
 }
 
 // tokenError is the error of a client whose token cannot be read.

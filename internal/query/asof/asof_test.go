@@ -12,11 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/named"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/asof"
 	"github.com/hopgate/hopgate/internal/query/token"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/shard/local/commitlog"
 	"github.com/hopgate/hopgate/internal/shard/local/localtest"
 	"github.com/hopgate/hopgate/internal/shard/past"
 	"github.com/hopgate/hopgate/internal/shard/restricted"
@@ -247,4 +249,93 @@ func FuzzParse(f *testing.F) {
 			require.Equal(t, asof.Invalid, graph.AsError(err).Detail)
 		}
 	})
+}
+
+// Named snapshots are read until they expire or are dropped, however small the log is.
+func TestSnapshots(t *testing.T) {
+	w := open(t)
+	w.must("CREATE (:P {k: 0})")
+	w.must("CREATE SNAPSHOT a")
+	here, _ := w.now()
+	w.must("CREATE SNAPSHOT a IF NOT EXISTS EXPIRES 'P1D'")
+	w.must("MATCH (n) SET n.k = 1")
+	params := map[string]graph.Value{"s": graph.StringValue("b c"), "d": graph.StringValue("2199-01-01T00:00:00Z"), "a": graph.StringValue("a")}
+	_, err := w.run(t.Context(), "CREATE SNAPSHOT $s EXPIRES datetime($d)", params)
+	require.NoError(t, err)
+	w.must("CREATE SNAPSHOT d EXPIRES duration({days: 1})")
+	w.must("DROP SNAPSHOT d")
+	w.must("CREATE SNAPSHOT d EXPIRES duration('P1M')")
+	w.must("MATCH (n) SET n.k = 2")
+	require.Equal(t, []string{"Int 0"}, w.must("USE neo4j AS OF SNAPSHOT a MATCH (n) RETURN n.k"))
+	require.Equal(t, []string{"Int 0"}, w.must("USE neo4j AS OF 'snapshot:a' MATCH (n) RETURN n.k"))
+	require.Equal(t, []string{"Int 1"}, w.must("USE neo4j FOR SYSTEM_TIME AS OF SNAPSHOT `b c` MATCH (n) RETURN n.k"))
+	rows, err := w.run(t.Context(), "USE neo4j AS OF SNAPSHOT $a MATCH (n) RETURN n.k", params)
+	require.NoError(t, err)
+	require.Equal(t, []string{"Int 0"}, rows)
+	ctx, err := asof.With(t.Context(), "at", "snapshot:b c")
+	require.NoError(t, err)
+	rows, err = w.run(ctx, "MATCH (n) RETURN n.k", nil)
+	require.NoError(t, err)
+	require.Equal(t, []string{"Int 1"}, rows)
+	require.Equal(t, []string{
+		`"a" "ONLINE" Bool true Bool true`, `"b c" "ONLINE" Bool false Bool true`, `"d" "ONLINE" Bool false Bool true`,
+	}, w.must("SHOW SNAPSHOTS YIELD name, state, expires, logBytes RETURN name, state, expires IS NULL, logBytes > 0"))
+	require.Equal(t, []string{`"` + here + `"`}, w.must("SHOW SNAPSHOTS YIELD name, token WHERE name = 'a' RETURN token"))
+
+	for text, detail := range map[string]string{
+		"CREATE SNAPSHOT a": named.Exists,
+		"CREATE SNAPSHOT e EXPIRES '2000-01-01T00:00:00Z'":      named.Invalid,
+		"CREATE SNAPSHOT e EXPIRES 'P0D'":                       named.Invalid,
+		"CREATE SNAPSHOT e EXPIRES 'soon'":                      named.Invalid,
+		"CREATE SNAPSHOT e EXPIRES 'P9999999Y'":                 named.Invalid,
+		"DROP SNAPSHOT e":                                       named.NotFound,
+		"USE neo4j AS OF SNAPSHOT e RETURN 1":                   named.NotFound,
+		"USE neo4j AS OF 'snapshot:' RETURN 1":                  asof.Invalid,
+		"EXPLAIN USE neo4j AS OF SNAPSHOT e MATCH (n) RETURN n": named.NotFound,
+		"ALTER DATABASE neo4j SET OPTION txLogEnrichment 'OFF'": "SnapshotsHoldLog",
+	} {
+		_, err := w.run(t.Context(), text, nil)
+		require.Error(t, err, text)
+		require.Equal(t, detail, graph.AsError(err).Detail, "%s: %v", text, err)
+	}
+	_, err = w.run(ctx, "CREATE SNAPSHOT e", nil)
+	require.Equal(t, "AsOfIsReadOnly", graph.AsError(err).Detail)
+	w.must("DROP SNAPSHOT e IF EXISTS")
+
+	// Beyond the bounds of the log.
+	for range 30 {
+		w.must("UNWIND range(1, 1000) AS i CREATE (:Q {text: 'something that is longer than a number'})")
+	}
+	tokens := w.must("SHOW SNAPSHOTS YIELD token RETURN token")
+	require.Len(t, tokens, 3)
+	for _, name := range []string{"a", "`b c`", "d"} {
+		require.Equal(t, []string{"Int 1"}, w.must("USE neo4j AS OF SNAPSHOT "+name+" MATCH (n) RETURN count(*)"))
+	}
+	cut := func() uint64 {
+		require.NoError(t, w.g.ChangeLog().(*commitlog.Log).Cut())
+		st, err := w.g.ChangeLog().LogState(t.Context())
+		require.NoError(t, err)
+		if first := st.Bytes - st.FirstBytes; first > 1<<20 {
+			return st.First
+		}
+		return 0
+	}
+	first := cut()
+	require.NotZero(t, first, "the log has more than its bounds")
+	w.must("DROP SNAPSHOT a")
+	require.Greater(t, cut(), first)
+	require.Equal(t, []string{"Int 1"}, w.must("USE neo4j AS OF SNAPSHOT d MATCH (n) RETURN n.k"))
+	tx, err := w.e.Begin(t.Context(), query.TxOptions{})
+	require.NoError(t, err)
+	for _, name := range []string{"d", "`b c`"} {
+		res, err := tx.Run(t.Context(), query.Request{Statement: "DROP SNAPSHOT " + name})
+		require.NoError(t, err)
+		res.Close()
+	}
+	err = tx.Commit(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, w.must("SHOW SNAPSHOTS"))
+	require.Zero(t, cut(), "nothing holds the log any more")
+	_, err = w.run(t.Context(), "USE neo4j AS OF '"+here+"' RETURN 1", nil)
+	require.Equal(t, "ChangeLogTooOld", graph.AsError(err).Detail)
 }

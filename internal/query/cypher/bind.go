@@ -20,7 +20,7 @@ type binder struct {
 // bind turns a checked query, or a SHOW, into a plan. The other commands have none: see Compile.
 func bind(stmt *ast.Statement, opts Options) (*plan.Query, error) {
 	b := newBinder(opts)
-	b.q.Prefix, b.q.Graph = prefixes[stmt.Mode], stmt.Graph
+	b.q.Prefix, b.q.Graph, b.q.Snapshot = prefixes[stmt.Mode], stmt.Graph, stmt.Snapshot
 	switch x := stmt.AsOf.(type) {
 	case nil:
 	case *ast.Call:

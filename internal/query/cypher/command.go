@@ -12,7 +12,7 @@ import (
 )
 
 // Command is a statement that changes the schema or the engine and has no plan: one of *CreateIndex, *DropIndex, *AlterTTL,
-// *CreateGraph, *AlterGraph, *DropGraph, *ChangeRules.
+// *CreateGraph, *AlterGraph, *DropGraph, *CreateSnapshot, *DropSnapshot, *ChangeRules.
 type Command interface{ head() *Head }
 
 // Head is what all commands have in common.
@@ -83,6 +83,23 @@ type (
 		Head
 		Name     string
 		IfExists bool
+	}
+
+	// CreateSnapshot names the present commit of a graph.
+	CreateSnapshot struct {
+		Head
+		Name        string
+		NameParam   string // the parameter that holds the name, or ""
+		IfNotExists bool
+		Expires     plan.Expr // a constant or a parameter: a duration, a time, or the text of either; nil: never
+	}
+
+	// DropSnapshot drops a snapshot.
+	DropSnapshot struct {
+		Head
+		Name      string
+		NameParam string // the parameter that holds the name, or ""
+		IfExists  bool
 	}
 )
 
@@ -214,6 +231,22 @@ func (b *commands) commandOf(body ast.Body) Command {
 		return a
 	case *ast.DropGraph:
 		return &DropGraph{Name: c.Name, IfExists: c.IfExists}
+	case *ast.CreateSnapshot:
+		s := &CreateSnapshot{Name: c.Name, NameParam: nameOf(c.NameParam), IfNotExists: c.IfNotExists}
+		switch x := c.Expires.(type) {
+		case nil:
+		case *ast.Call:
+			if strings.EqualFold(x.Name, "datetime") {
+				s.Expires = b.option(x.Args[0])
+			} else {
+				s.Expires = b.option(x)
+			}
+		default:
+			s.Expires = b.option(x)
+		}
+		return s
+	case *ast.DropSnapshot:
+		return &DropSnapshot{Name: c.Name, NameParam: nameOf(c.NameParam), IfExists: c.IfExists}
 	case *ast.Privilege:
 		return b.changeRules(c)
 	}
@@ -313,7 +346,7 @@ var showProcedures = map[ast.ShowKind]string{
 	ast.ShowLabels: "show.labels", ast.ShowTypes: "show.types", ast.ShowTerminated: "show.terminated", ast.ShowUser: "show.user",
 	ast.ShowUsers: "show.users", ast.ShowRoles: "show.roles", ast.ShowPrivileges: "show.privileges",
 	ast.ShowPrivilegeCommands: "show.commands", ast.ShowRevokeCommands: "show.revokes", ast.ShowSettings: "show.settings",
-	ast.ShowDatabases: "show.databases",
+	ast.ShowDatabases: "show.databases", ast.ShowSnapshots: "show.snapshots",
 }
 
 // show binds SHOW as a call of the procedure that returns the list.

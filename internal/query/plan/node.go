@@ -29,6 +29,8 @@ type Query struct {
 	// Graph is the graph of USE, or "". AsOf is a moment of it to be read: a constant or a parameter; nil: the present.
 	Graph string
 	AsOf  Expr
+	// Snapshot says that AsOf is the name of a snapshot.
+	Snapshot bool
 	// Estimates are the estimated rows of the nodes, after optimization.
 	Estimates map[Node]float64
 	// Cost is the estimated cost of a run.

@@ -46,7 +46,7 @@ func (r *Registry) showCommands(statement func(r *rules.Rule, graph string) stri
 // caller's own roles.
 func (r *Registry) asked(ctx context.Context, c *exec.Call) (out []rules.Rule, err error) {
 	name, id := r.host.Graph(ctx), access.Caller(ctx)
-	has := func(role string) bool { return named(c, role) }
+	has := func(role string) bool { return listed(c, role) }
 	if c.Args[0].Str() != "USER" {
 		err = access.Check(ctx, name, access.Admin)
 	} else if err = onlySelf(c, id); id != nil {
@@ -90,7 +90,7 @@ func (r *Registry) showPrivileges(ctx context.Context, c *exec.Call) ([][]graph.
 		}
 	} else {
 		for role := access.Reader; role <= access.Admin; role++ {
-			if named(c, role.String()) {
+			if listed(c, role.String()) {
 				rows = append(rows, rolePrivileges(name, role, user)...)
 			}
 		}

@@ -145,7 +145,7 @@ func (r *Registry) addGraphs() {
 		func(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
 			var rows [][]graph.Value
 			for _, name := range r.graphs(ctx) {
-				if one := onlyDefault(c); one && name != defaultGraph || !named(c, name) {
+				if one := onlyDefault(c); one && name != defaultGraph || !listed(c, name) {
 					continue
 				}
 				rows = append(rows, []graph.Value{text(name), text("online"), graph.BoolValue(name == defaultGraph)})
@@ -192,7 +192,7 @@ func (r *Registry) showDatabases(ctx context.Context, c *exec.Call) ([][]graph.V
 	var rows [][]graph.Value
 	for _, d := range list {
 		standard := d.name == defaultGraph || len(d.aliases) > 0
-		if onlyDefault(c) && !standard || !named(c, d.name) && !slices.ContainsFunc(d.aliases, func(a string) bool { return named(c, a) }) {
+		if onlyDefault(c) && !standard || !listed(c, d.name) && !slices.ContainsFunc(d.aliases, func(a string) bool { return listed(c, a) }) {
 			continue
 		}
 		kind, isDefault := "standard", no

@@ -52,6 +52,8 @@ func (r *Registry) addShow() {
 		"List the labels in use or with a TTL.", showLabels)
 	list("types", "relationshipType :: STRING, relationships :: INTEGER, ttl :: DURATION?, ttlProperty :: STRING?",
 		"List the relationship types in use or with a TTL.", showTypes)
+	list("snapshots", "name :: STRING, state :: STRING, token :: STRING, commit :: INTEGER, time :: ZONED DATETIME, created :: ZONED DATETIME, "+
+		"expires :: ZONED DATETIME?, logBytes :: INTEGER", "List the named snapshots.", showSnapshots)
 	list("functions", "name :: STRING, category :: STRING, description :: STRING, +signature :: STRING, +isBuiltIn :: BOOLEAN, "+
 		"+argumentDescription :: LIST<MAP>, +returnDescription :: STRING, +aggregating :: BOOLEAN, +rolesExecution :: LIST<STRING>?, "+
 		"+rolesBoostedExecution :: LIST<STRING>?, +isDeprecated :: BOOLEAN, +deprecatedBy :: STRING?", "List the functions.", showFunctions)
@@ -72,8 +74,8 @@ func used(names []string, counts map[string]uint64) []string {
 	return out
 }
 
-// named reports whether a name is among those that a call lists.
-func named(c *exec.Call, name string) bool {
+// listed reports whether a name is among those that a call lists.
+func listed(c *exec.Call, name string) bool {
 	names := c.Args[1].List()
 	return len(names) == 0 || slices.ContainsFunc(names, func(v graph.Value) bool { return v.Kind() == graph.String && v.Str() == name })
 }
@@ -88,7 +90,7 @@ func entity(ix *graph.Index) (kind, name string) {
 func showIndexes(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
 	var rows [][]graph.Value
 	for _, ix := range c.Graph.Indexes() {
-		if !ix.Searches() || len(ix.Props) == 0 || !named(c, ix.Name) || !slices.Contains([]string{"", "ALL", ix.Kind.String()}, c.Args[0].Str()) {
+		if !ix.Searches() || len(ix.Props) == 0 || !listed(c, ix.Name) || !slices.Contains([]string{"", "ALL", ix.Kind.String()}, c.Args[0].Str()) {
 			continue
 		}
 		kind, _ := entity(&ix)
@@ -243,7 +245,7 @@ func byName(rows [][]graph.Value, at int) [][]graph.Value {
 func showConstraints(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
 	var rows [][]graph.Value
 	for _, ix := range c.Graph.Indexes() {
-		if !ix.IsConstraint() || !ix.Online || len(ix.Props) == 0 || !named(c, ix.Name) || !constraintIs(c.Args[0].Str(), &ix) {
+		if !ix.IsConstraint() || !ix.Online || len(ix.Props) == 0 || !listed(c, ix.Name) || !constraintIs(c.Args[0].Str(), &ix) {
 			continue
 		}
 		kind, name := entity(&ix)
@@ -310,7 +312,7 @@ func showFunctions(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
 	}
 	var rows [][]graph.Value
 	list := func(name, category, description, signature string, aggregating bool) {
-		if !named(c, name) {
+		if !listed(c, name) {
 			return
 		}
 		args, result := describe(signature)
@@ -370,7 +372,7 @@ func (r *Registry) showProcedures(_ context.Context, c *exec.Call) ([][]graph.Va
 		return graph.ListValue(vs)
 	}
 	for _, p := range r.builtin {
-		if p.list() || !named(c, p.sig.Name) {
+		if p.list() || !listed(c, p.sig.Name) {
 			continue
 		}
 		rows = append(rows, []graph.Value{
@@ -402,7 +404,7 @@ func showNames(c *exec.Call, names []string, counts map[string]uint64, ttl func(
 	var rows [][]graph.Value
 	for _, name := range names {
 		t := ttl(name)
-		if counts[name] == 0 && t == nil || !named(c, name) {
+		if counts[name] == 0 && t == nil || !listed(c, name) {
 			continue
 		}
 		row := []graph.Value{text(name), graph.IntValue(int64(counts[name])), {}, {}}

@@ -51,7 +51,7 @@ func (r *Registry) showTransactions(ctx context.Context, c *exec.Call) ([][]grap
 	at := func(t time.Time) graph.Value { return text(t.UTC().Format(time.RFC3339Nano)) }
 	zero, empty := graph.IntValue(0), text("")
 	for _, t := range r.host.Transactions(ctx) {
-		if !named(c, t.ID) {
+		if !listed(c, t.ID) {
 			continue
 		}
 		meta := t.Metadata

@@ -13,7 +13,10 @@ import (
 // Moment is what a request asks for.
 type Moment interface {
 	// Find returns the number and the time of a commit of a graph.
-	Find(ctx context.Context, log shard.ChangeLog) (commit uint64, time int64, err error)
+	Find(ctx context.Context, g shard.Graph) (commit uint64, time int64, err error)
+	// Defined says that Find looks at the definitions of the graph, which are the newest once a transaction has begun. It then finds no commit
+	// later than that of the transaction.
+	Defined() bool
 }
 
 type momentKey struct{}
@@ -144,21 +147,30 @@ func (g *Graph) BeginStale(ctx context.Context, within time.Duration) (shard.Tx,
 }
 
 func (g *Graph) begin(ctx context.Context, m Moment) (shard.Tx, error) {
-	log := g.Graph.ChangeLog()
-	if log == nil {
+	if g.Graph.ChangeLog() == nil {
 		return nil, noLog()
 	}
-	commit, at, err := m.Find(ctx, log)
-	if err != nil {
-		return nil, err
+	var commit uint64
+	var at int64
+	var err error
+	if !m.Defined() {
+		if commit, at, err = m.Find(ctx, g.Graph); err != nil {
+			return nil, err
+		}
 	}
 	tx, err := g.Graph.Begin(ctx, shard.Read)
 	if err != nil {
 		return nil, err
 	}
-	p, err := g.history.At(ctx, tx, commit, at)
+	if m.Defined() {
+		commit, at, err = m.Find(ctx, g.Graph)
+	}
 	if err == nil {
-		return p, nil
+		p, lost := g.history.At(ctx, tx, commit, at)
+		if lost == nil {
+			return p, nil
+		}
+		err = lost
 	}
 	defer tx.Rollback()
 	if v := tx.Features().Validator; v != nil { // the snapshot may lag behind the commit

@@ -111,6 +111,23 @@ type DropGraph struct {
 	IfExists bool
 }
 
+// CreateSnapshot is CREATE SNAPSHOT name [IF NOT EXISTS] [EXPIRES duration or time].
+type CreateSnapshot struct {
+	At
+	Name        string
+	NameParam   *Parameter // in place of the name
+	IfNotExists bool
+	Expires     Expr // *StringLit, *Parameter, a *Call of duration or datetime, or nil
+}
+
+// DropSnapshot is DROP SNAPSHOT name [IF EXISTS].
+type DropSnapshot struct {
+	At
+	Name      string
+	NameParam *Parameter // in place of the name
+	IfExists  bool
+}
+
 // Name is a name with its position.
 type Name struct {
 	At
@@ -172,8 +189,9 @@ const (
 	ShowRoles
 	ShowPrivileges
 	ShowSettings
-	ShowDatabases         // the graphs, as Neo4j lists databases
-	ShowTerminated        // TERMINATE TRANSACTIONS: the terminated ones
+	ShowDatabases  // the graphs, as Neo4j lists databases
+	ShowTerminated // TERMINATE TRANSACTIONS: the terminated ones
+	ShowSnapshots
 	ShowPrivilegeCommands // SHOW PRIVILEGES AS COMMANDS
 	ShowRevokeCommands    // SHOW PRIVILEGES AS REVOKE COMMANDS
 )
@@ -197,5 +215,7 @@ func (*AlterName) body()        {}
 func (*CreateGraph) body()      {}
 func (*AlterGraph) body()       {}
 func (*DropGraph) body()        {}
+func (*CreateSnapshot) body()   {}
+func (*DropSnapshot) body()     {}
 func (*Privilege) body()        {}
 func (*Show) body()             {}

@@ -65,9 +65,7 @@ func (p *printer) node(n Node) {
 			p.put("USE ", Quote(n.Graph), " ")
 		}
 		if n.AsOf != nil {
-			p.put("AS OF ")
-			p.expr(n.AsOf, precLowest)
-			p.put(" ")
+			p.asOf(n)
 		}
 		p.node(n.Body)
 	case *Query:

@@ -49,11 +49,34 @@ func (p *printer) command(b Body) {
 	case *DropGraph:
 		p.put("DROP GRAPH ")
 		p.dropped(c.Name, nil, c.IfExists)
+	case *CreateSnapshot:
+		p.put("CREATE SNAPSHOT ")
+		p.schemaName(c.Name, c.NameParam)
+		p.putIf(c.IfNotExists, " IF NOT EXISTS")
+		if c.Expires != nil {
+			p.put(" EXPIRES ")
+			p.expr(c.Expires, precLowest)
+		}
+	case *DropSnapshot:
+		p.put("DROP SNAPSHOT ")
+		p.dropped(c.Name, c.NameParam, c.IfExists)
 	case *Privilege:
 		p.privilege(c)
 	case *Show:
 		p.show(c)
 	}
+}
+
+// asOf writes the moment of a statement.
+func (p *printer) asOf(n *Statement) {
+	p.put("AS OF ")
+	if s, ok := n.AsOf.(*StringLit); ok && n.Snapshot {
+		p.put("SNAPSHOT ", QuoteVariable(s.Value), " ")
+		return
+	}
+	p.putIf(n.Snapshot, "SNAPSHOT ")
+	p.expr(n.AsOf, precLowest)
+	p.put(" ")
 }
 
 var indexKinds = [...]string{
@@ -246,7 +269,7 @@ func (p *printer) showNames(c *Show) {
 		ShowProcedures: "PROCEDURES", ShowTransactions: "TRANSACTIONS", ShowTerminated: "TRANSACTIONS",
 		ShowLabels: "LABELS", ShowTypes: "TYPES", ShowUser: "USER", ShowUsers: "USERS", ShowRoles: "ROLES",
 		ShowPrivileges: "PRIVILEGES", ShowSettings: "SETTINGS", ShowDatabases: "DATABASES",
-		ShowPrivilegeCommands: "PRIVILEGES AS COMMANDS", ShowRevokeCommands: "PRIVILEGES AS REVOKE COMMANDS",
+		ShowSnapshots: "SNAPSHOTS", ShowPrivilegeCommands: "PRIVILEGES AS COMMANDS", ShowRevokeCommands: "PRIVILEGES AS REVOKE COMMANDS",
 	}[c.Kind])
 	if len(c.Names) > 0 && !c.privileges() {
 		p.put(" ")

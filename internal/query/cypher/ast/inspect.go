@@ -262,6 +262,11 @@ func (w walker) part(n Node) {
 		w.all(n.Options)
 	case *AlterGraph:
 		w.all(n.Value)
+	case *CreateSnapshot:
+		opt(w, n.NameParam)
+		w.all(n.Expires)
+	case *DropSnapshot:
+		opt(w, n.NameParam)
 	case *Privilege:
 		each(w, n.Resources)
 		each(w, n.Names)

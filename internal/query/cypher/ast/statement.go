@@ -32,7 +32,9 @@ type Statement struct {
 	Mode  Mode
 	Graph string // of USE, or ""
 	AsOf  Expr   // a moment of Graph: a *StringLit, a *Parameter or a *Call of datetime; or nil
-	Body  Body
+	// Snapshot says that AsOf is the name of a snapshot: a *StringLit or a *Parameter.
+	Snapshot bool
+	Body     Body
 	// Deprecated are the forms in it that have a newer one; the tree prints the newer one.
 	Deprecated []Deprecated
 }
@@ -44,7 +46,7 @@ type Deprecated struct {
 }
 
 // Body is the content of a statement: *Query, or one of the commands *CreateIndex, *DropIndex, *CreateConstraint,
-// *DropConstraint, *AlterName, *CreateGraph, *AlterGraph, *DropGraph, *Privilege,
+// *DropConstraint, *AlterName, *CreateGraph, *AlterGraph, *DropGraph, *CreateSnapshot, *DropSnapshot, *Privilege,
 // *Show.
 type Body interface {
 	Node

@@ -67,7 +67,7 @@ var indexKinds = map[string]ast.IndexKind{
 	"FULLTEXT": ast.IndexFulltext, "VECTOR": ast.IndexVector,
 }
 
-// create reads CREATE INDEX, CREATE CONSTRAINT or CREATE GRAPH; nil, without reading anything, if CREATE begins a clause.
+// create reads CREATE INDEX, CREATE CONSTRAINT, CREATE GRAPH or CREATE SNAPSHOT; nil, without reading anything, if CREATE begins a clause.
 func (p *parser) create(at ast.At) ast.Body {
 	switch {
 	case p.take("CREATE", "CONSTRAINT"):
@@ -80,6 +80,8 @@ func (p *parser) create(at ast.At) ast.Body {
 	case p.isNameKind(1):
 		p.next()
 		return p.createName(at)
+	case p.take("CREATE", "SNAPSHOT"):
+		return p.createSnapshot(at)
 	case p.take("CREATE", "INDEX"):
 		return p.createIndex(at, ast.IndexRange)
 	}
@@ -122,6 +124,30 @@ func (p *parser) alterGraph(at ast.At) ast.Body {
 	}
 	p.waiting()
 	return c
+}
+
+// createSnapshot reads what follows CREATE SNAPSHOT.
+func (p *parser) createSnapshot(at ast.At) ast.Body {
+	c := &ast.CreateSnapshot{At: at}
+	c.Name, c.NameParam = p.schemaName("a snapshot's name")
+	c.IfNotExists = p.take("IF", "NOT", "EXISTS")
+	if !p.take("EXPIRES") {
+		return c
+	}
+	start := p.i
+	switch x := p.atom().(type) {
+	case *ast.StringLit, *ast.Parameter:
+		c.Expires = x
+		return c
+	case *ast.Call:
+		if len(x.Args) == 1 && !x.Distinct && (strings.EqualFold(x.Name, "duration") || strings.EqualFold(x.Name, "datetime")) {
+			c.Expires = x
+			return c
+		}
+	}
+	p.i = start
+	p.unexpected("a duration or a time: a parameter, a string, duration() or datetime()")
+	return nil
 }
 
 // waiting takes WAIT [n [SECONDS]] or NOWAIT after a command for graphs, which has always finished when it is answered.
@@ -390,7 +416,7 @@ func (p *parser) constraintKind(c *ast.CreateConstraint) {
 }
 
 func (p *parser) drop(at ast.At) ast.Body {
-	switch p.oneOf("INDEX", "CONSTRAINT", "GRAPH", "DATABASE") {
+	switch p.oneOf("INDEX", "CONSTRAINT", "GRAPH", "DATABASE", "SNAPSHOT") {
 	case "INDEX":
 		if p.is("ON") && p.peekAt(1).sign(":") {
 			p.next()
@@ -407,6 +433,11 @@ func (p *parser) drop(at ast.At) ast.Body {
 		d.Name, d.NameParam = p.schemaName("a constraint's name")
 		d.IfExists = p.take("IF", "EXISTS")
 		return d
+	case "SNAPSHOT":
+		d := &ast.DropSnapshot{At: at}
+		d.Name, d.NameParam = p.schemaName("a snapshot's name")
+		d.IfExists = p.take("IF", "EXISTS")
+		return d
 	case "GRAPH", "DATABASE":
 		d := &ast.DropGraph{At: at, Name: p.dotted("a graph's name"), IfExists: p.take("IF", "EXISTS")}
 		if p.take("DUMP", "DATA") {
@@ -416,7 +447,7 @@ func (p *parser) drop(at ast.At) ast.Body {
 		p.waiting()
 		return d
 	}
-	p.unexpected("INDEX, CONSTRAINT or GRAPH")
+	p.unexpected("INDEX, CONSTRAINT, GRAPH or SNAPSHOT")
 	return nil
 }
 
@@ -443,6 +474,7 @@ var shows = []struct {
 	{ast.ShowUsers, []string{"USERS"}, nil},
 	{ast.ShowRoles, []string{"ROLES", "ROLE"}, []string{"POPULATED"}},
 	{ast.ShowSettings, []string{"SETTINGS", "SETTING"}, nil},
+	{ast.ShowSnapshots, []string{"SNAPSHOTS", "SNAPSHOT"}, nil},
 }
 
 func (p *parser) show(at ast.At) ast.Body {
@@ -498,7 +530,7 @@ func (p *parser) showKind(s *ast.Show) bool {
 		}
 	}
 	p.i = start
-	p.unexpected("INDEXES, CONSTRAINTS, LABELS, RELATIONSHIP TYPES, GRAPHS, DATABASES, FUNCTIONS, PROCEDURES, TRANSACTIONS, SETTINGS, USERS, ROLES, PRIVILEGES or CURRENT USER")
+	p.unexpected("INDEXES, CONSTRAINTS, LABELS, RELATIONSHIP TYPES, GRAPHS, DATABASES, FUNCTIONS, PROCEDURES, TRANSACTIONS, SETTINGS, SNAPSHOTS, USERS, ROLES, PRIVILEGES or CURRENT USER")
 	return false
 }
 

@@ -369,7 +369,7 @@ func (p *parser) statement() *ast.Statement {
 	if p.is("USE") && p.peekAt(1).name() {
 		p.next()
 		s.Graph = p.name("a graph's name")
-		s.AsOf = p.asOf()
+		s.AsOf, s.Snapshot = p.asOf()
 	}
 	if s.Body = p.command(); s.Body == nil {
 		q := p.query()
@@ -386,29 +386,38 @@ func (p *parser) statement() *ast.Statement {
 	return s
 }
 
-// asOf is [FOR SYSTEM_TIME] AS OF moment, as in SQL.
-func (p *parser) asOf() ast.Expr {
+// asOf is [FOR SYSTEM_TIME] AS OF moment, as in SQL, or … SNAPSHOT and its name.
+func (p *parser) asOf() (moment ast.Expr, snapshot bool) {
 	if p.take("FOR", "SYSTEM_TIME") {
 		p.need("AS")
 		p.need("OF")
 	} else if !p.take("AS", "OF") {
-		return nil
+		return nil, false
+	}
+	if p.is("SNAPSHOT") && (p.peekAt(1).name() || p.peekAt(1).kind == tokParameter) {
+		p.next()
+		at := p.here()
+		name, param := p.schemaName("a snapshot's name")
+		if param != nil {
+			return param, true
+		}
+		return &ast.StringLit{At: at, Value: name}, true
 	}
 	at := p.i
 	switch x := p.expr().(type) {
 	case *ast.StringLit, *ast.Parameter:
-		return x
+		return x, false
 	case *ast.Call:
 		if strings.EqualFold(x.Name, "datetime") && len(x.Args) == 1 && !x.Distinct {
 			switch x.Args[0].(type) {
 			case *ast.StringLit, *ast.Parameter:
-				return x
+				return x, false
 			}
 		}
 	}
 	p.i = at
-	p.unexpected("a moment: a parameter, a string, or datetime() of one")
-	return nil
+	p.unexpected("a moment: a parameter, a string, datetime() of one, or SNAPSHOT and a name")
+	return nil, false
 }
 
 // deprecate records that the syntax just parsed has a newer form.
