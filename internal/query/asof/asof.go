@@ -149,7 +149,7 @@ func Explain(ctx context.Context, g shard.Graph) (string, error) {
 	}
 	defer tx.Rollback()
 	commit, _ := tx.Features().Commits.Position()
-	return fmt.Sprintf(" (as of commit %d; vectors by exact search where they have changed since)", commit), nil
+	return fmt.Sprintf(" (as of commit %d; vectors and texts by exact search where they have changed since)", commit), nil
 }
 
 // Defined implements past.Moment.

@@ -218,7 +218,7 @@ func TestExplain(t *testing.T) {
 	res, err := w.e.Query(t.Context(), query.Request{Statement: "EXPLAIN USE neo4j AS OF '" + here + "' MATCH (n) RETURN n"})
 	require.NoError(t, err)
 	defer res.Close()
-	require.Contains(t, res.Summary().Plan.Args, fmt.Sprintf("as of commit %d", st.Last))
+	require.Contains(t, res.Summary().Plan.Args, fmt.Sprintf("as of commit %d; vectors and texts by exact search", st.Last))
 }
 
 // A fetch reads the moment of its context.

@@ -21,10 +21,11 @@
 //	order      the ids of the vertices that were there, for scans           } made when a request needs it, and again
 //	entries    of an index: tuples and owners that were there, in order     } after commits that its transaction has
 //	counts     of the whole graph, made once
+//	texts      of a full-text index at the moment, made once
 //
 // An index shows the present; its entries of changed elements give way to those that they had. So an index that is younger than the moment
 // serves as well. The graphs of vector indexes and full-text indexes show the present alone: where a later commit has changed what they are
-// over, vectors are compared one by one, and a full-text search is refused.
+// over, vectors are compared one by one, and texts are searched in an index of the moment, in memory.
 //
 // A History keeps the moments of a graph that were read last, within a number of bytes.
 package past

@@ -27,16 +27,6 @@ func tooLarge(moment uint64, bytes, room int) error {
 	return e
 }
 
-// textMoved is the error of who searches a full-text index for what commits after the moment have changed.
-func textMoved(ix *graph.Index, moment uint64) error {
-	return &graph.Error{
-		Kind: graph.KindInvalid, Code: "Neo.ClientError.Statement.ArgumentError", Type: "ArgumentError", Phase: graph.PhaseRuntime,
-		Detail: "TextIndexMovedOn", Msg: fmt.Sprintf(
-			"the full-text index %s shows the present, and what it covers has changed since commit %d; search as of a later commit, or compare texts with CONTAINS",
-			ix.Name, moment),
-	}
-}
-
 // spaceMoved is the error of who looks up the keys of a load among what has changed: the log has no such keys.
 func spaceMoved(ix *graph.Index, moment uint64) error {
 	return &graph.Error{

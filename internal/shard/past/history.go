@@ -108,18 +108,41 @@ func (h *History) fit(m *moment) error {
 		if sum <= h.room {
 			return nil
 		}
-		var last *moment
-		for _, o := range h.moments {
-			if o.users == 0 && (last == nil || o.used < last.used) {
-				last = o
-			}
-		}
-		if last == nil {
+		if !h.forgetLast() {
 			delete(h.moments, m.number)
 			return tooLarge(m.number, sum, h.room)
 		}
-		delete(h.moments, last.number)
 	}
+}
+
+// keep counts what was derived from a moment, if there is room for it, or if that can be made.
+func (h *History) keep(m *moment, bytes int) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for h.sum()+bytes > h.room {
+		if !h.forgetLast() {
+			return false
+		}
+	}
+	m.mu.Lock()
+	m.bytes += bytes
+	m.mu.Unlock()
+	return true
+}
+
+// forgetLast forgets the moment that was read longest ago and that nobody reads; false if there is none. The caller holds the lock.
+func (h *History) forgetLast() bool {
+	var last *moment
+	for _, o := range h.moments {
+		if o.users == 0 && (last == nil || o.used < last.used) {
+			last = o
+		}
+	}
+	if last == nil {
+		return false
+	}
+	delete(h.moments, last.number)
+	return true
 }
 
 // extend has a moment cover all commits up to one.

@@ -40,6 +40,7 @@ type moment struct {
 		sync.Mutex
 		order   *order
 		entries map[graph.IndexID]*entries
+		texts   map[graph.IndexID]*textIndex
 	}
 }
 
@@ -71,7 +72,7 @@ func newMoment(number uint64) *moment {
 	m := &moment{number: number, covered: number, extending: make(chan struct{}, 1)}
 	m.sets, m.moved = map[graph.LabelSet]bool{}, map[graph.LabelSet]bool{}
 	m.props, m.types = map[graph.PropID]bool{}, map[graph.TypeID]bool{}
-	m.derived.entries = map[graph.IndexID]*entries{}
+	m.derived.entries, m.derived.texts = map[graph.IndexID]*entries{}, map[graph.IndexID]*textIndex{}
 	return m
 }
 

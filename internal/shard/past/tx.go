@@ -12,6 +12,7 @@ import (
 // tx is a transaction that reads the past. What its reader does not do, shard.Completed composes.
 type tx struct {
 	shard.Completed
+	h    *History
 	r    reader
 	time int64
 	set  *shard.FeatureSet
@@ -28,7 +29,7 @@ func FeaturesOf(of *shard.FeatureSet) *shard.FeatureSet {
 }
 
 func (h *History) begin(of shard.Tx, m *moment, at uint64, time int64) shard.Tx {
-	t := &tx{r: reader{tx: of, names: h.names, m: m, at: at}, time: time, set: h.features}
+	t := &tx{h: h, r: reader{tx: of, names: h.names, m: m, at: at}, time: time, set: h.features}
 	t.sums = aggregator{&t.r, of.Features().Aggregates}
 	var once sync.Once
 	t.Init(h.names, &t.r, &t.r, func() {
@@ -54,7 +55,7 @@ func (t *tx) Features() shard.Features {
 		f.Bounds = t
 	}
 	if f.Text != nil {
-		f.Text = &texts{&t.r, f.Text}
+		f.Text = &texts{t.h, &t.r, f.Text}
 	}
 	return f
 }
@@ -85,27 +86,4 @@ func (a *aggregator) Aggregate(ctx context.Context, req *shard.Aggregate) (shard
 		return nil, nil
 	}
 	return a.of.Aggregate(ctx, req)
-}
-
-// texts searches full-text indexes of what no later commit has changed.
-type texts struct {
-	r  *reader
-	of shard.TextSearcher
-}
-
-// SearchText implements shard.TextSearcher.
-func (s *texts) SearchText(ctx context.Context, req *shard.TextSearch, res *shard.TextHits) error {
-	ix, err := s.r.index(req.Index)
-	if err != nil {
-		return err
-	}
-	for _, name := range ix.Names() {
-		if l, ok := s.r.names.Label(name); ok && ix.Label != "" && s.r.changed(l) {
-			return textMoved(ix, s.r.m.number)
-		}
-		if t, ok := s.r.names.Type(name); ok && ix.Type != "" && s.r.changedEdges(t) {
-			return textMoved(ix, s.r.m.number)
-		}
-	}
-	return s.of.SearchText(ctx, req, res)
 }

@@ -136,7 +136,7 @@ func (c *textCheck) compare(ctx context.Context, owners []graph.IndexOwner) erro
 
 // docOwner is the owner of a document.
 func docOwner(id search.ID) graph.IndexOwner {
-	if e, ok := docEdge(id); ok {
+	if e, ok := DocEdge(id); ok {
 		return index.EdgeOwner(e)
 	}
 	return graph.IndexOwner{Vertex: graph.VertexID(binary.BigEndian.Uint64(id))}

@@ -21,11 +21,12 @@ const (
 	textOwners, textDocs = 4096, 256
 	// textBatch is about how many bytes of texts make a batch.
 	textBatch = 1 << 20
-	// textGrowth is about how many times the bytes of texts a batch takes in memory until it is on disk.
-	textGrowth = 6
 	// textTrim is how many changes must be on disk until they are deleted from the queue.
 	textTrim = 1024
 )
+
+// Growth is about how many times the bytes of texts an index takes in memory until it is on disk.
+const Growth = 6
 
 // run makes the index follow the graph until it is closed.
 func (x *Index) run() {
@@ -159,7 +160,7 @@ func (x *Index) put(tx *read.Tx, d *index.Def, owners []graph.IndexOwner, m text
 	b := &search.Batch{}
 	bytes := 0
 	apply := func(mark textMark) error {
-		give, err := x.of.room.Take(x.ctx, textGrowth*(bytes+256*(len(b.Docs)+len(b.Delete))))
+		give, err := x.of.room.Take(x.ctx, Growth*(bytes+256*(len(b.Docs)+len(b.Delete))))
 		if err != nil {
 			return err
 		}
@@ -193,7 +194,7 @@ func (x *Index) put(tx *read.Tx, d *index.Def, owners []graph.IndexOwner, m text
 		}
 		b.Docs, b.Delete = append(b.Docs, docs...), append(b.Delete, gone...)
 		for i := range docs {
-			bytes += docBytes(&docs[i])
+			bytes += Bytes(&docs[i])
 		}
 		if bytes >= textBatch && len(owners) > 0 {
 			if err := apply(textMark{x.kept.next, m.until}); err != nil {
@@ -204,7 +205,8 @@ func (x *Index) put(tx *read.Tx, d *index.Def, owners []graph.IndexOwner, m text
 	return apply(m)
 }
 
-func docBytes(d *search.Doc) (n int) {
+// Bytes is the size of a document's texts.
+func Bytes(d *search.Doc) (n int) {
 	for _, f := range d.Fields {
 		for _, t := range f.Texts {
 			n += len(t)
@@ -278,7 +280,7 @@ func (t *Indexes) docs(ctx context.Context, tx *read.Tx, d *index.Def, owners []
 		for p := range vals {
 			vals[p] = cols[p][i]
 		}
-		doc := search.Doc{ID: binary.BigEndian.AppendUint64(nil, uint64(id)), Fields: textFields(d, vals)}
+		doc := search.Doc{ID: binary.BigEndian.AppendUint64(nil, uint64(id)), Fields: Fields(d.Props, vals)}
 		if len(doc.Fields) == 0 || !d.Covers(t.catalog.Labels(sets[i])) {
 			gone = append(gone, doc.ID)
 			continue
@@ -288,11 +290,11 @@ func (t *Indexes) docs(ctx context.Context, tx *read.Tx, d *index.Def, owners []
 	return docs, gone, nil
 }
 
-// textFields are the fields of a document, by the values of an index's properties.
-func textFields(d *index.Def, vals []graph.Value) (fields []search.Field) {
+// Fields are the fields of a document, by the names and the values of an index's properties; none if the index does not have the element.
+func Fields(props []string, vals []graph.Value) (fields []search.Field) {
 	for p, v := range vals {
 		if texts := index.Texts(v); len(texts) > 0 {
-			fields = append(fields, search.Field{Name: d.Props[p], Texts: texts})
+			fields = append(fields, search.Field{Name: props[p], Texts: texts})
 		}
 	}
 	return fields
@@ -310,9 +312,9 @@ func edgeDocs(ctx context.Context, tx *read.Tx, d *index.Def, owners []graph.Ind
 			return nil, nil, err
 		}
 		for i := range edges {
-			doc := search.Doc{ID: edgeDocID(edges[i])}
+			doc := search.Doc{ID: EdgeDoc(edges[i])}
 			if recs[i].Labels != 0 {
-				doc.Fields = textFields(d, d.Values(recs[i].Props))
+				doc.Fields = Fields(d.Props, d.Values(recs[i].Props))
 			}
 			if len(doc.Fields) == 0 {
 				gone = append(gone, doc.ID)
@@ -324,16 +326,16 @@ func edgeDocs(ctx context.Context, tx *read.Tx, d *index.Def, owners []graph.Ind
 	return docs, gone, nil
 }
 
-// edgeDocID names the document of an edge: the edge, its type and its ends, so that a hit tells all of it.
-func edgeDocID(e graph.Edge) search.ID {
+// EdgeDoc names the document of an edge: the edge, its type and its ends, so that a hit tells all of it.
+func EdgeDoc(e graph.Edge) search.ID {
 	b := binary.BigEndian.AppendUint64(nil, uint64(e.ID))
 	b = binary.BigEndian.AppendUint32(b, uint32(e.Type))
 	b = binary.BigEndian.AppendUint64(b, uint64(e.Src))
 	return binary.BigEndian.AppendUint64(b, uint64(e.Dst))
 }
 
-// docEdge reads what edgeDocID wrote.
-func docEdge(id search.ID) (e graph.Edge, ok bool) {
+// DocEdge reads what EdgeDoc wrote.
+func DocEdge(id search.ID) (e graph.Edge, ok bool) {
 	if len(id) != 28 {
 		return e, false
 	}

@@ -51,7 +51,7 @@ func (t *Indexes) Search(ctx context.Context, tx *read.Tx, ws []*staging.Writer,
 		return err
 	}
 	for _, h := range hits {
-		switch e, ok := docEdge(h.ID); {
+		switch e, ok := DocEdge(h.ID); {
 		case len(d.Types) == 0 && len(h.ID) == 8:
 			res.Vertices = append(res.Vertices, graph.VertexID(binary.BigEndian.Uint64(h.ID)))
 		case len(d.Types) > 0 && ok:
@@ -152,11 +152,11 @@ func (x *Index) overlay(ctx context.Context, tx *read.Tx, d *index.Def, r *searc
 		bytes := 0
 		for i := range docs {
 			main.Without = append(main.Without, docs[i].ID)
-			bytes += docBytes(&docs[i])
+			bytes += Bytes(&docs[i])
 		}
 		main.Without = append(main.Without, gone...)
 		if r.Room != nil {
-			if err := r.Room(textGrowth*bytes + 256*len(some)); err != nil {
+			if err := r.Room(Growth*bytes + 256*len(some)); err != nil {
 				return nil, err
 			}
 		}

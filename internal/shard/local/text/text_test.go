@@ -138,7 +138,7 @@ func (w *world) run(d *datadriven.TestData) (string, error) {
 			return nil
 		}))
 		require.NoError(w.t, r.Close())
-		ghost := edgeDocID(graph.Edge{ID: 1 << 20, Type: 1, Src: 1, Dst: 2})
+		ghost := EdgeDoc(graph.Edge{ID: 1 << 20, Type: 1, Src: 1, Dst: 2})
 		if d.HasArg("vertex") {
 			ghost = ghost[:8]
 		}
