@@ -2,8 +2,10 @@ package asof
 
 import (
 	"context"
+	"crypto/subtle"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"math"
 	"strings"
 	"sync/atomic"
@@ -178,7 +180,7 @@ func (m *Moment) Find(ctx context.Context, g shard.Graph) (commit uint64, at int
 
 // find finds the commit of a token.
 func find(ctx context.Context, log shard.ChangeLog, st *shard.LogState, text string) (commit uint64, at int64, err error) {
-	t, err := token.NewSigner(st.Key).Parse(text, time.Now())
+	t, err := tokens.read(st.Key, text, time.Now())
 	if err != nil {
 		return 0, 0, tokenError(err)
 	}
@@ -260,6 +262,34 @@ func timeOf(ctx context.Context, log shard.ChangeLog, commit uint64) (int64, err
 		return 0, graph.CorruptError("read the commit log", errors.Join(err, changelog.ErrRecord))
 	}
 	return c.Time, nil
+}
+
+// signed is a token that the graph with a key has signed. It never changes.
+type signed struct {
+	key   [32]byte
+	text  string
+	token token.Token
+}
+
+// signedTokens remembers some tokens, so that who reads one moment again and again does not have its signature computed each time.
+type signedTokens struct {
+	seed maphash.Seed
+	some [64]atomic.Pointer[signed]
+}
+
+var tokens = signedTokens{seed: maphash.MakeSeed()}
+
+// read reads a token of the graph with a key, that holds at a time. Its errors are those of token.Signer.Parse.
+func (c *signedTokens) read(key [32]byte, text string, now time.Time) (token.Token, error) {
+	place := &c.some[maphash.String(c.seed, text)%uint64(len(c.some))]
+	if t := place.Load(); t != nil && t.key == key && subtle.ConstantTimeCompare([]byte(t.text), []byte(text)) == 1 {
+		return t.token, t.token.Check(now)
+	}
+	t, err := token.NewSigner(key).Parse(text, now)
+	if err == nil {
+		place.Store(&signed{key, strings.Clone(text), t})
+	}
+	return t, err
 }
 
 // commitTime is the time of a commit of the graph with a key. It never changes.

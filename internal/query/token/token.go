@@ -138,8 +138,13 @@ func (s *Signer) Parse(text string, now time.Time) (Token, error) {
 	if !ok || len(rest) > 0 {
 		return Token{}, ErrMalformed
 	}
+	return t, t.Check(now)
+}
+
+// Check returns ErrExpired if the token holds no more at a time.
+func (t *Token) Check(now time.Time) error {
 	if t.Expires != 0 && now.Unix() >= t.Expires {
-		return t, ErrExpired
+		return ErrExpired
 	}
-	return t, nil
+	return nil
 }

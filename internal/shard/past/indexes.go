@@ -5,7 +5,8 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"sync"
+
+	"github.com/cespare/xxhash/v2"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
@@ -18,12 +19,7 @@ type entries struct {
 	covered uint64
 	changed int // of moment.vs, or moment.es, those that the entries know
 	sorted  []shard.Entry
-}
-
-// usable are the indexes that the present transaction can read.
-type usable struct {
-	mu  sync.Mutex
-	ids []graph.IndexID
+	hashes  places // of their tuples
 }
 
 // index returns the definition of an index.
@@ -37,14 +33,11 @@ func (r *reader) index(id graph.IndexID) (*graph.Index, error) {
 	return nil, graph.InternalError("there is no such index", nil)
 }
 
-// open returns the definition of an index with entries, and what changed elements had there: nil if no element that it covers has changed. It
-// fails if the present transaction cannot read the index.
+// open returns the definition of an index with entries, and what changed elements had there: nil if no element that it covers has changed.
+// Whether the present transaction can read the index, it says itself.
 func (r *reader) open(ctx context.Context, id graph.IndexID) (*graph.Index, *entries, error) {
 	ix, err := r.index(id)
 	if err != nil {
-		return nil, nil, err
-	}
-	if err := r.check(ctx, ix); err != nil {
 		return nil, nil, err
 	}
 	l, _ := r.names.Label(ix.Label)
@@ -57,26 +50,6 @@ func (r *reader) open(ctx context.Context, id graph.IndexID) (*graph.Index, *ent
 		return nil, nil, spaceMoved(ix, r.m.number)
 	}
 	return ix, nil, nil
-}
-
-// check asks the present transaction for nothing in an index, so that it says if it cannot read it.
-func (r *reader) check(ctx context.Context, ix *graph.Index) error {
-	u := &r.usable
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if slices.Contains(u.ids, ix.ID) {
-		return nil
-	}
-	var err error
-	if ix.Type != "" {
-		err = r.tx.SeekEdges(ctx, &shard.Seek{Index: ix.ID}, new(shard.FoundEdges))
-	} else {
-		err = r.tx.Seek(ctx, &shard.Seek{Index: ix.ID}, new(shard.Found))
-	}
-	if err == nil {
-		u.ids = append(u.ids, ix.ID)
-	}
-	return err
 }
 
 // entries returns those of an index, with what commits up to that of the present transaction have changed.
@@ -116,6 +89,9 @@ func (r *reader) entries(ctx context.Context, ix *graph.Index, l graph.LabelID, 
 		}
 	}
 	slices.SortFunc(e.sorted, shard.Entry.Compare)
+	for i := range e.sorted {
+		e.hashes.put(xxhash.Sum64(e.sorted[i].Tuple), i)
+	}
 	d.Lock()
 	defer d.Unlock()
 	if have := d.entries[ix.ID]; have != nil && have.covered >= e.covered {
@@ -130,6 +106,9 @@ func (r *reader) entries(ctx context.Context, ix *graph.Index, l graph.LabelID, 
 	d.entries[ix.ID] = e
 	return e, nil
 }
+
+// has reports whether there may be entries of a tuple.
+func (e *entries) has(tuple []byte) bool { return e.hashes.get(xxhash.Sum64(tuple)) >= 0 }
 
 func (e *entries) size() (bytes int) {
 	for i := range e.sorted {
@@ -192,8 +171,17 @@ func patch[T any](
 ) ([]int, []T) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
+	var room [64]byte
+	key := room[:0]
+	same := !slices.ContainsFunc(found, func(f T) bool { return e.replaces(m, of(f)) })
+	for k := 0; k < len(offsets)-1 && same; k++ {
+		tuple, ok, loose, err := view.AppendTuple(key[:0], vals[k*width:(k+1)*width])
+		key, same = tuple, !ok || loose || err != nil || !e.has(tuple)
+	}
+	if same {
+		return offsets, found
+	}
 	out, at, start := make([]T, 0, len(found)), 0, 0
-	var key []byte
 	for k := 1; k < len(offsets); k++ {
 		for ; at < offsets[k]; at++ {
 			if !e.replaces(m, of(found[at])) {
@@ -201,7 +189,7 @@ func patch[T any](
 			}
 		}
 		tuple, ok, loose, err := view.AppendTuple(key[:0], vals[(k-1)*width:k*width])
-		if key = tuple; ok && !loose && err == nil {
+		if key = tuple; ok && !loose && err == nil && e.has(tuple) {
 			own := len(out)
 			i, _ := slices.BinarySearchFunc(e.sorted, tuple, func(e shard.Entry, t []byte) int { return bytes.Compare(e.Tuple, t) })
 			for ; i < len(e.sorted) && bytes.Equal(e.sorted[i].Tuple, tuple); i++ {

@@ -14,8 +14,6 @@ type reader struct {
 	names graph.Catalog
 	m     *moment
 	at    uint64 // the commit that tx reads
-
-	usable usable
 }
 
 // changed reports whether a later commit has changed vertices with a label, which they had before or after.
