@@ -40,6 +40,7 @@ type governor struct {
 	setGarbage   func(bytes, live int64)
 	resize       func(cacheBytes int64)
 	relieve      func(used, limit, least int64) (query.Largest, bool)
+	forget       func(bytes int64) int64   // what is kept of the past; it returns how much it has given up
 	keep         func(now time.Time) error // records evidence
 	log          *slog.Logger
 
@@ -76,8 +77,9 @@ func (g *governor) tick() {
 		if err := g.keep(time.Now()); err != nil {
 			g.log.Error("no evidence of why memory is short", slog.Any("error", err))
 		}
-		// End as many queries as cover the excess, largest first.
-		for over := used - g.limit*shrinkAt/100; over > 0; {
+		// Forget the past, then end as many queries as cover the excess, largest first.
+		over := used - g.limit*shrinkAt/100
+		for over -= g.forget(over); over > 0; {
 			l, ok := g.relieve(used, g.limit, g.limit/256)
 			if !ok {
 				break

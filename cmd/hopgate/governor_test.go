@@ -11,11 +11,12 @@ import (
 	"github.com/hopgate/hopgate/internal/query"
 )
 
-// First the cache shrinks, then queries are ended, then the cache grows again.
+// First the cache shrinks, then the past is forgotten and queries are ended, then the cache grows again.
 func TestGovernor(t *testing.T) {
 	var used, onHeap, cache, heap int64
 	ended := 0
 	kept := 0
+	past := int64(70) // more than one excess
 	g := &governor{
 		keep:  func(time.Time) error { kept++; return nil },
 		limit: 1000, cache: 320, now: 320, log: slog.New(slog.DiscardHandler),
@@ -26,6 +27,11 @@ func TestGovernor(t *testing.T) {
 			require.EqualValues(t, 7, live)
 		},
 		resize: func(n int64) { cache = n },
+		forget: func(n int64) int64 {
+			given := min(n, past)
+			past -= given
+			return given
+		},
 		relieve: func(int64, int64, int64) (query.Largest, bool) {
 			ended++
 			return query.Largest{Bytes: 100}, true
@@ -41,9 +47,11 @@ func TestGovernor(t *testing.T) {
 		require.Zero(t, ended)
 	}
 	g.tick()
+	require.Zero(t, ended, "the past is enough")
+	g.tick()
 	g.tick()
 	require.Equal(t, 2, ended)
-	require.Equal(t, 2, kept)
+	require.Equal(t, 3, kept)
 	used = 920
 	g.tick()
 	require.Equal(t, 2, ended)

@@ -162,6 +162,7 @@ type serving struct {
 	guards   guards
 	backing  backing
 	engine   *query.Engine
+	past     *past.Store
 	profiles *telemetry.Profiles
 	dir      string // for evidence; "" without a data directory
 	closers  []func() error
@@ -305,7 +306,9 @@ func (s *serving) openEngine(ctx context.Context, rules *syntax.Rules, audit *ac
 	perGraph, _ := access.ParseLimits(c.GraphLimits, c.Whole(s.memory))
 	sources, _ := resource.ParseList(c.LoadCSVSources)
 	rates := access.NewRates(perUser, perGraph)
-	s.engine = query.New(restricted.NewStore(past.NewStore(s.backing.store, int(c.PastMemory))), query.Options{
+	s.past = past.NewStore(s.backing.store, int(c.PastMemory))
+	s.engine = query.New(restricted.NewStore(s.past), query.Options{
+		Past:       s.past,
 		FetchRules: rules, FetchCaller: fetchCaller(rules),
 		Timeout: c.QueryTimeout, MaxTimeout: c.MaxTimeout, QueryBytes: s.memory.Query, PoolBytes: s.memory.Queries, Spill: spill,
 		MaxRows: c.MaxRows, MaxVisits: c.MaxVisits, Open: resource.NewOpener(c.ImportDir, sources).Open,
@@ -340,7 +343,8 @@ func (s *serving) govern(ctx context.Context) {
 		limit: s.memory.Total, cache: max(s.memory.Topology, 0), garbage: s.memory.Total / garbagePart, used: residentMemory,
 		heap: s.memory.GoHeap, most: s.mostHeap, onHeap: goMemory, setHeap: func(n int64) { debug.SetMemoryLimit(n) },
 		live: liveHeap, setGarbage: request.SetGarbage, resize: s.backing.resize, relieve: s.engine.Relieve,
-		keep: func(time.Time) error { return nil }, log: s.log,
+		forget: func(bytes int64) int64 { return int64(s.past.Forget(int(bytes))) },
+		keep:   func(time.Time) error { return nil }, log: s.log,
 	}
 	if s.dir != "" {
 		g.keep = (&evidence{dir: s.dir, running: s.engine.Running}).keep

@@ -49,6 +49,8 @@ type Options struct {
 	// PoolBytes bounds the memory of all statements' operators together; beyond it, the largest statement is ended. Default 0,
 	// no limit.
 	PoolBytes int64
+	// Past, if not nil, takes the memory of what it keeps from the same, and gives that up before a statement is ended.
+	Past *past.Store
 	// Spill is the disk space for rows of sorts and aggregations that exceed their memory; default nil, they fail.
 	Spill *exec.Spill
 	// MaxRows and MaxVisits bound the rows of a result and the edges that a statement visits; default 0, no limit.
@@ -155,6 +157,9 @@ func New(store shard.Store, opt Options) *Engine {
 	if opt.PoolBytes > 0 {
 		e.pool = &memory.Pool{Limit: opt.PoolBytes, Relieve: e.relievePool}
 		e.allPools = []*memory.Pool{e.pool}
+	}
+	if opt.Past != nil {
+		opt.Past.Share(e.pool)
 	}
 	return e
 }

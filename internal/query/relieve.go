@@ -27,6 +27,9 @@ func (e *Engine) Relieve(used, limit, least int64) (l Largest, ok bool) {
 func (e *Engine) relievePool(p *memory.Pool) {
 	e.running.mu.Lock()
 	defer e.running.mu.Unlock()
+	if p == e.pool && e.opt.Past != nil {
+		e.opt.Past.Forget(int(p.Held() - p.Limit))
+	}
 	held := p.Held()
 	over := held - p.Limit
 	for q := range e.running.all() {

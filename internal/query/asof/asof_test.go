@@ -339,3 +339,29 @@ func TestSnapshots(t *testing.T) {
 	_, err = w.run(t.Context(), "USE neo4j AS OF '"+here+"' RETURN 1", nil)
 	require.Equal(t, "ChangeLogTooOld", graph.AsError(err).Detail)
 }
+
+// What is kept of the past takes its memory from that of all statements, and gives it up before one of them is ended.
+func TestMemory(t *testing.T) {
+	opts := localtest.Options(rand.New(rand.NewPCG(1, 2)), 2)
+	opts.FS, opts.LogBytes = vfs.NewMem(), 1<<30
+	s, err := local.Open(opts)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	g, err := s.Graph(query.DefaultGraph)
+	require.NoError(t, err)
+	kept := past.NewStore(s, past.DefaultBytes)
+	w := &world{t, query.New(restricted.NewStore(kept), query.Options{PoolBytes: 8 << 20, Past: kept}), g}
+	w.must("CREATE (:P)")
+	here, _ := w.now()
+	for range 10 {
+		w.must("UNWIND range(1, 2500) AS i CREATE (:Q)")
+	}
+	const large = "UNWIND range(1, 300000) AS i WITH collect(i) AS all RETURN size(all)"
+	w.must(large)
+	require.Equal(t, []string{"Int 1"}, w.must("USE neo4j AS OF '"+here+"' MATCH (n) RETURN count(*)"))
+	w.must(large)
+	freed := kept.Forget(1)
+	require.Zero(t, freed, "it gave way to the statement")
+	w.must("USE neo4j AS OF '" + here + "' MATCH (n) RETURN count(*)")
+	require.Greater(t, kept.Forget(1), 2<<20)
+}

@@ -20,9 +20,12 @@ func gap(moment, commit uint64) error {
 	}
 }
 
-// tooLarge is the error of who reads a moment after which too much was changed.
+// tooLarge is the error of who reads a moment after which too much was changed: more than the room, or than the memory that there is.
 func tooLarge(moment uint64, bytes, room int) error {
 	e := graph.BudgetError("the graph as of commit %d differs by %d bytes from the present, and reads in the past may take %d", moment, bytes, room)
+	if bytes <= room {
+		e = graph.BudgetError("what reads in the past hold, with the graph as of commit %d, is %d bytes, which the memory of all statements has no room for", moment, bytes)
+	}
 	e.Detail = largeDetail
 	return e
 }

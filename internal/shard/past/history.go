@@ -2,10 +2,12 @@ package past
 
 import (
 	"context"
+	"math"
 	"sync"
 
 	"github.com/hopgate/hopgate/internal/changelog"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -20,6 +22,9 @@ type History struct {
 	room    int // in bytes
 	clock   uint64
 	moments map[uint64]*moment
+	pool    *memory.Pool // of which the moments take their bytes; nil: none
+	taken   int          // of the pool
+	ended   bool         // the graph is gone: nothing is kept
 }
 
 // DefaultBytes is a usual limit of a History.
@@ -29,6 +34,47 @@ const DefaultBytes = 256 << 20
 func New(g shard.Graph, bytes int) *History {
 	set := FeaturesOf(g.Features())
 	return &History{names: g, log: g.ChangeLog(), present: g.Features(), features: set, room: bytes, moments: map[uint64]*moment{}}
+}
+
+// Share has the moments take their memory from a pool, so that they have no more than it has left. It is called before any is read.
+func (h *History) Share(pool *memory.Pool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.pool = pool
+}
+
+// Forget forgets moments that nobody reads, those that were read longest ago first, until they have freed some bytes. It returns how many.
+func (h *History) Forget(bytes int) (freed int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for before := h.sum(); freed < bytes && h.forgetLast(); {
+		freed = before - h.sum()
+	}
+	h.take(h.sum())
+	return freed
+}
+
+// end forgets all moments, those that are read once they no longer are.
+func (h *History) end() {
+	h.Forget(math.MaxInt)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ended = true
+}
+
+// take has the history take some bytes of the pool in all; false if the pool does not have them. The caller holds the lock.
+func (h *History) take(bytes int) bool {
+	more := int64(bytes - h.taken)
+	switch {
+	case h.pool == nil:
+		return true
+	case more > 0 && !h.pool.Take(more):
+		return false
+	case more < 0:
+		h.pool.Give(-more)
+	}
+	h.taken = bytes
+	return true
 }
 
 // readBytes is about how much of the log is read at a time.
@@ -94,8 +140,9 @@ func (h *History) leave(m *moment) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	m.users--
-	if m.users == 0 && h.moments[m.number] == m && m.covered == m.number {
+	if m.users == 0 && h.moments[m.number] == m && (m.covered == m.number || h.ended) {
 		delete(h.moments, m.number)
+		h.take(h.sum())
 	}
 }
 
@@ -105,21 +152,40 @@ func (h *History) fit(m *moment) error {
 	defer h.mu.Unlock()
 	for {
 		sum := h.sum()
-		if sum <= h.room {
+		if sum <= h.room && h.take(sum) {
 			return nil
 		}
 		if !h.forgetLast() {
 			delete(h.moments, m.number)
+			h.take(h.sum())
 			return tooLarge(m.number, sum, h.room)
 		}
 	}
+}
+
+// count counts what a moment has more. It fails if the pool does not have that and moments that nobody reads do not make up for it.
+func (h *History) count(m *moment, bytes int) error {
+	m.mu.Lock()
+	m.bytes += bytes
+	m.mu.Unlock()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for sum := h.sum(); !h.take(sum); sum = h.sum() {
+		if !h.forgetLast() {
+			m.mu.Lock()
+			m.bytes -= bytes
+			m.mu.Unlock()
+			return tooLarge(m.number, sum, h.room)
+		}
+	}
+	return nil
 }
 
 // keep counts what was derived from a moment, if there is room for it, or if that can be made.
 func (h *History) keep(m *moment, bytes int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for h.sum()+bytes > h.room {
+	for sum := h.sum() + bytes; sum > h.room || !h.take(sum); sum = h.sum() + bytes {
 		if !h.forgetLast() {
 			return false
 		}

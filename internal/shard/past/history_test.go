@@ -13,6 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/changelog"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/vector"
+	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/past"
 )
@@ -296,4 +297,47 @@ func TestVectors(t *testing.T) {
 	found, err := p.Nearest(context.Background(), &shard.Nearest{Label: g.label, Prop: g.prop, Probe: probe, K: 2}, &best)
 	require.NoError(t, err)
 	require.False(t, found.Done, "the caller compares all")
+}
+
+// Moments take their memory from a pool: those that nobody reads give way, and what has no room there is an error. Nothing is left of the
+// histories of graphs that are gone.
+func TestPool(t *testing.T) {
+	g := count(t, 20)
+	for range 5 {
+		g.clear(false)
+		g.clear(false)
+	}
+	h := past.New(g, past.DefaultBytes)
+	pool := &memory.Pool{Limit: 1 << 30}
+	h.Share(pool)
+	p, err := g.at(h, 1)
+	require.NoError(t, err)
+	one := pool.Held()
+	require.Positive(t, one)
+	require.EqualValues(t, h.Bytes(), one)
+	require.Zero(t, h.Forget(1), "it is being read")
+	p.Rollback()
+	require.EqualValues(t, one, h.Forget(1))
+	require.Zero(t, pool.Held())
+
+	pool.Limit = 2*one + one/2
+	for n := uint64(1); n < 6; n++ {
+		p, err := g.at(h, n)
+		require.NoError(t, err)
+		p.Rollback()
+		require.LessOrEqual(t, pool.Held(), pool.Limit)
+		require.EqualValues(t, h.Bytes(), pool.Held())
+	}
+	h.Forget(math.MaxInt)
+	require.True(t, pool.Take(one)) // of somebody else
+	for n := uint64(1); n < 3; n++ {
+		p, err := g.at(h, n)
+		if n == 2 {
+			require.Equal(t, "PastTooLarge", graph.AsError(err).Detail)
+			break
+		}
+		require.NoError(t, err)
+		t.Cleanup(p.Rollback)
+	}
+	require.EqualValues(t, int64(h.Bytes())+one, pool.Held())
 }

@@ -93,17 +93,22 @@ func (r *reader) entries(ctx context.Context, ix *graph.Index, l graph.LabelID, 
 		e.hashes.put(xxhash.Sum64(e.sorted[i].Tuple), i)
 	}
 	d.Lock()
-	defer d.Unlock()
-	if have := d.entries[ix.ID]; have != nil && have.covered >= e.covered {
-		return have, nil
+	had := d.entries[ix.ID]
+	if had != nil && had.covered >= e.covered {
+		d.Unlock()
+		return had, nil
 	}
-	r.m.mu.Lock()
-	if had := d.entries[ix.ID]; had != nil {
+	if had != nil {
 		size -= had.size()
 	}
-	r.m.bytes += size
-	r.m.mu.Unlock()
 	d.entries[ix.ID] = e
+	d.Unlock()
+	if err := r.h.count(r.m, size); err != nil {
+		d.Lock()
+		defer d.Unlock()
+		delete(d.entries, ix.ID)
+		return nil, err
+	}
 	return e, nil
 }
 

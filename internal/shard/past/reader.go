@@ -10,6 +10,7 @@ import (
 
 // reader is shard.Reader and shard.Indexes of a moment, over a transaction that reads the graph at a later commit.
 type reader struct {
+	h     *History
 	tx    shard.Tx
 	names graph.Catalog
 	m     *moment

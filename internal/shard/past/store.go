@@ -7,6 +7,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/definition"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -56,11 +57,24 @@ func asItIs(tx shard.Tx, err error) (shard.Tx, error) { return tx, err }
 type Store struct {
 	shard.Store
 	bytes  int
+	pool   *memory.Pool
 	graphs sync.Map // *Graph by name
 }
 
 // NewStore returns a store each of whose graphs keeps a History of some bytes.
 func NewStore(of shard.Store, bytes int) *Store { return &Store{Store: of, bytes: bytes} }
+
+// Share has what is kept of the past take its memory from a pool. It is called before any graph is read.
+func (s *Store) Share(pool *memory.Pool) { s.pool = pool }
+
+// Forget gives up some bytes of what is kept of moments that nobody reads now, and returns how many it has given up.
+func (s *Store) Forget(bytes int) (freed int) {
+	s.graphs.Range(func(_, g any) bool {
+		freed += g.(*Graph).history.Forget(bytes - freed)
+		return freed < bytes
+	})
+	return freed
+}
 
 // Graph implements shard.Store.
 func (s *Store) Graph(name string) (shard.Graph, error) {
@@ -77,7 +91,10 @@ func (s *Store) over(name string, g shard.Graph) *Graph {
 		return old.(*Graph)
 	}
 	own := &Graph{Graph: g, history: New(g, s.bytes)}
-	s.graphs.Store(name, own)
+	own.history.Share(s.pool)
+	if old, ok := s.graphs.Swap(name, own); ok {
+		old.(*Graph).history.end()
+	}
 	return own
 }
 
@@ -94,7 +111,9 @@ func (s *Store) DropGraph(ctx context.Context, name string) error {
 	if Asked(ctx) != nil {
 		return ReadOnly()
 	}
-	s.graphs.Delete(name)
+	if old, ok := s.graphs.LoadAndDelete(name); ok {
+		old.(*Graph).history.end()
+	}
 	return s.Store.DropGraph(ctx, name)
 }
 

@@ -16,7 +16,6 @@ import (
 // texts searches full-text indexes: as they are where no later commit has changed what they cover, else by a search over all texts of the
 // moment, with the analyzer and the scores of an index that is made afresh.
 type texts struct {
-	h  *History
 	r  *reader
 	of shard.TextSearcher
 }
@@ -119,7 +118,7 @@ func (s *texts) made(ctx context.Context, ix *graph.Index, a *search.Analyzer, r
 	if err := m.all(ctx); err != nil {
 		return nil, errors.Join(err, x.Close())
 	}
-	if !s.h.keep(s.r.m, m.bytes) {
+	if !s.r.h.keep(s.r.m, m.bytes) {
 		runtime.AddCleanup(own, close, x)
 		return own, nil
 	}

@@ -12,7 +12,6 @@ import (
 // tx is a transaction that reads the past. What its reader does not do, shard.Completed composes.
 type tx struct {
 	shard.Completed
-	h    *History
 	r    reader
 	time int64
 	set  *shard.FeatureSet
@@ -29,7 +28,7 @@ func FeaturesOf(of *shard.FeatureSet) *shard.FeatureSet {
 }
 
 func (h *History) begin(of shard.Tx, m *moment, at uint64, time int64) shard.Tx {
-	t := &tx{h: h, r: reader{tx: of, names: h.names, m: m, at: at}, time: time, set: h.features}
+	t := &tx{r: reader{h: h, tx: of, names: h.names, m: m, at: at}, time: time, set: h.features}
 	t.sums = aggregator{&t.r, of.Features().Aggregates}
 	var once sync.Once
 	t.Init(h.names, &t.r, &t.r, func() {
@@ -55,7 +54,7 @@ func (t *tx) Features() shard.Features {
 		f.Bounds = t
 	}
 	if f.Text != nil {
-		f.Text = &texts{t.h, &t.r, f.Text}
+		f.Text = &texts{&t.r, f.Text}
 	}
 	return f
 }
