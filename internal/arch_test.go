@@ -164,6 +164,8 @@ internal/config
 internal/backup
 internal/cli
 internal/cli/client
+internal/cli/changes/sink/sinktest
+internal/cli/changes/sink
 internal/cli/changes
 internal/cli/diagnose
 internal/cli/member
@@ -187,6 +189,8 @@ var onlyIn = map[string]string{
 	"github.com/chromedp":                            "nothing but tests",
 	"github.com/apache/arrow-go":                     "internal/server internal/loader/record internal/shard/arrowgraph internal/export cmd/graphctl",
 	"github.com/neo4j":                               "internal/loader/graphdb",
+	"github.com/twmb":                                "internal/cli/changes/sink",
+	"github.com/nats-io":                             "internal/cli/changes/sink",
 	"gocloud.dev":                                    "internal/bucket internal/backup internal/cli",
 	module + "internal/rpc":                          "internal/shard/remote cmd/hopgate",
 	module + "internal/shard/remote":                 "internal/shard/remote cmd/hopgate",
@@ -198,6 +202,7 @@ var onlyIn = map[string]string{
 	module + "internal/shard/shardtest":              "nothing but tests",
 	module + "internal/shard/local/localtest":        "nothing but tests",
 	module + "internal/shard/arrowgraph":             "nothing but tests",
+	module + "internal/cli/changes/sink/sinktest":    "nothing but tests",
 	module + "internal/conformance":                  "internal/conformance",
 	module + "api/gen":                               "internal/server internal/shard/remote internal/cli internal/answer internal/bridge internal/export cmd",
 }

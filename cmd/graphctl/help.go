@@ -16,6 +16,7 @@ var examples = map[string][]string{
 		"graphctl changes --from snapshot --state people.token > people.ndjson",
 		"graphctl changes --selectors '[{\"select\": \"n\", \"labels\": [\"Person\"], \"operation\": \"u\"}]'",
 		"graphctl changes --from earliest --once --format debezium",
+		"graphctl changes --from snapshot --to kafka://127.0.0.1:9092/people", "graphctl changes --from earliest --to nats://127.0.0.1:4222/people",
 	},
 	"check":            {"graphctl check --graph shop", "graphctl check --repair"},
 	"debuginfo":        {"graphctl debuginfo -O hopgate.tar.gz"},

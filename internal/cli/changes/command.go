@@ -2,18 +2,22 @@ package changes
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/cli"
+	"github.com/hopgate/hopgate/internal/cli/changes/sink"
 	"github.com/hopgate/hopgate/internal/cli/client"
 )
 
@@ -26,18 +30,22 @@ var formats = map[string]pb.ChangeFormat{
 
 // Command returns the command.
 func Command(s *client.Server) *cobra.Command {
-	var format, file string
+	var format, file, to string
 	var once bool
 	req := &pb.ChangesRequest{}
 	cmd := &cobra.Command{
 		Use: "changes", Short: "Follow what changes in a graph, as lines of JSON",
 		Long: `Follow what changes in a graph: a line of JSON for each vertex or edge that a transaction has created, changed or deleted, in the order of
-the commits, until interrupted. With --state, the next run continues where this one has ended; an interrupted write repeats events and loses none.`,
+the commits, until interrupted. With --state, the next run continues where this one has ended; an interrupted write repeats events and loses none.
+With --to, the events go to Kafka or to NATS JetStream, which keep the position with them: each event is there once, whatever is killed.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f, ok := formats[format]
 			if !ok {
 				return cli.Usagef("--format %s: must be json or debezium", format)
+			}
+			if to != "" && file != "" {
+				return cli.Usagef("--state: must not be given with --to, since the sink keeps the token")
 			}
 			kept, err := openState(file)
 			if err != nil {
@@ -56,22 +64,46 @@ the commits, until interrupted. With --state, the next run continues where this 
 			}
 			defer cancel()
 			defer conn.Close()
-			stream := NewStream(pb.NewGraphServiceClient(conn), req, func(err error) {
+			lost := seldom(func(err error) {
 				fmt.Fprintf(cmd.ErrOrStderr(), "graphctl: the stream continues later: %s\n", cli.OneLine(status.Convert(err).Message()))
 			})
-			err = follow(ctx, stream, cmd.OutOrStdout(), kept)
+			open := func(from string) *Stream {
+				r := proto.CloneOf(req)
+				r.From = cmp.Or(from, r.From)
+				return NewStream(pb.NewGraphServiceClient(conn), r, lost)
+			}
+			if to == "" {
+				err = follow(ctx, open(""), cmd.OutOrStdout(), kept)
+			} else {
+				err = ship(ctx, to, sink.Options{Graph: s.Graph, Debezium: format == "debezium", Lost: lost}, open)
+			}
 			if cmd.Context().Err() != nil {
 				return nil // interrupted
 			}
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&req.From, "from", "current", "where to begin unless --state knows: earliest, current, snapshot or a token")
+	cmd.Flags().StringVar(&to, "to", "", "where the events go: kafka://BROKER[,BROKER]/TOPIC or nats://SERVER[,SERVER]/SUBJECT; default: standard output")
+	cmd.Flags().StringVar(&req.From, "from", "current", "where to begin unless --state or --to knows: earliest, current, snapshot or a token")
 	cmd.Flags().StringVar(&req.Selectors, "selectors", "", "JSON list of selectors, as db.cdc.query takes them; default: all events")
 	cmd.Flags().StringVar(&format, "format", "json", "json or debezium")
 	cmd.Flags().BoolVar(&once, "once", false, "end after the changes that there are")
 	cmd.Flags().StringVar(&file, "state", "", "file that keeps the token of what has been written")
 	return cmd
+}
+
+// seldom tells of the first error of each second. It may be called by several goroutines.
+func seldom(tell func(error)) func(error) {
+	var mu sync.Mutex
+	var last time.Time
+	return func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if now := time.Now(); now.Sub(last) >= time.Second {
+			last = now
+			tell(err)
+		}
+	}
 }
 
 // follow writes the events of a stream, and keeps its token, until it ends.

@@ -1,0 +1,103 @@
+package main_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/cli/changes/sink/sinktest"
+)
+
+// While writers commit, graphctl is killed over and over, the broker stops, and the server is killed: those who read the broker see each event
+// once, those of a transaction together, and the transactions in their order.
+func TestSinksAreExact(t *testing.T) {
+	for name, open := range map[string]func(t *testing.T) sinktest.Broker{
+		"kafka": func(t *testing.T) sinktest.Broker { return sinktest.Kafka(t, 1) },
+		"nats":  func(t *testing.T) sinktest.Broker { return sinktest.NATS(t, nil) },
+		"jvm":   func(t *testing.T) sinktest.Broker { return sinktest.JVM(t, 1) },
+	} {
+		t.Run(name, func(t *testing.T) { testSink(t, open(t)) })
+	}
+}
+
+func testSink(t *testing.T, b sinktest.Broker) {
+	dir := t.TempDir()
+	s := start(t, dir)
+	address := s.addrs.GRPC
+	rng := rand.New(rand.NewPCG(1, 2))
+	var errs bytes.Buffer
+	begin := func() *exec.Cmd {
+		cmd := exec.CommandContext(context.Background(), filepath.Join(bin, "graphctl"), "changes", "--address", address, "--from", "earliest", "--to", b.Address())
+		cmd.Env, cmd.Stderr = environ(), &errs
+		require.NoError(t, cmd.Start())
+		return cmd
+	}
+	cmd := begin()
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	n := 0
+	for round := range 12 {
+		for range 25 {
+			n++
+			// Three events: two vertices and an edge.
+			_, err := ask(s.addrs.HTTP, fmt.Sprintf("CREATE (:N {n: %d})-[:R]->(:M)", n))
+			require.NoError(t, err)
+		}
+		time.Sleep(time.Duration(rng.IntN(200)) * time.Millisecond) // the kill comes at any moment
+		if round%4 == 1 {
+			b.Stop()
+			b.Start()
+		}
+		if round%4 == 3 {
+			require.Equal(t, -1, s.stop(syscall.SIGKILL))
+			s = start(t, dir, "--grpc", address)
+			continue // graphctl goes on
+		}
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		cmd = begin()
+	}
+	eventually(t, func() bool { return len(b.Events()) >= 3*n }, 200*time.Millisecond)
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	require.NoError(t, cmd.Wait(), errs.String())
+
+	events := b.Events()
+	require.Len(t, events, 3*n)
+	tokens := map[string]bool{}
+	for i, e := range events {
+		require.False(t, tokens[e.Token], "twice")
+		tokens[e.Token] = true
+		require.Equal(t, []any{int64(i % 3), i%3 == 2}, []any{e.Seq, e.Last})
+		var value struct {
+			ID    string
+			Event struct {
+				ElementID string
+				State     struct {
+					After struct{ Properties struct{ N *int } }
+				}
+			}
+		}
+		require.NoError(t, json.Unmarshal([]byte(e.Value), &value))
+		require.Equal(t, []string{value.ID, value.Event.ElementID}, []string{e.Token, e.Key})
+		if i%3 > 0 {
+			require.Equal(t, events[i-1].Commit, e.Commit)
+		} else if i > 0 {
+			require.Greater(t, e.Commit, events[i-1].Commit)
+		}
+		if p := value.Event.State.After.Properties.N; p != nil {
+			require.Equal(t, i/3+1, *p)
+		}
+	}
+	o := run(t, nil, "graphctl", "changes", "--address", address, "--from", "earliest", "--to", b.Address(), "--once")
+	require.Zero(t, o.code, o.err)
+	require.Len(t, b.Events(), 3*n)
+}
