@@ -216,7 +216,7 @@ func streamWrite(r *rand.Rand) string {
 	case 13:
 		return fmt.Sprintf("MATCH (a:N {id: %d}), (b:N {id: %d}) MERGE (a)-[e:%s]->(b) SET e.m = %d", id, other, label, r.IntN(9))
 	case 14:
-		return fmt.Sprintf("UNWIND range(1, %d) AS i CREATE (a:N:Many {id: i %% 300, n: i})-[:M {i: i}]->(:N {id: (i * 7) %% 300, v: %s})", 1+r.IntN(40), value)
+		return fmt.Sprintf("UNWIND range(1, %d) AS i CREATE (a:N:Many {id: i %% 300, n: i})-[:M {i: i}]->(:N:Many {id: (i * 7) %% 300, v: %s})", 1+r.IntN(40), value)
 	case 15:
 		return fmt.Sprintf("MATCH (n:Many) WITH n LIMIT %d DETACH DELETE n", r.IntN(80))
 	case 16:
@@ -307,6 +307,12 @@ func streamIsGraph(t *testing.T, all []*process, commits int) {
 	}
 	kills, loads, unlogged, read, lost := 0, 0, 0, 0, 0
 	for c.transactions < commits {
+		for next := c.transactions + max(15, commits/200); ; {
+			if retry(c.follow); c.transactions >= next {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
 		switch r.IntN(12) {
 		case 0:
 			victim := r.IntN(len(all))
