@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow/flight"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -36,6 +37,9 @@ func TestAsOf(t *testing.T) {
 	require.NoError(t, err)
 
 	for at, rows := range map[string]int{at: 2, "": 0} {
+		_, flown, err := flightRows(flightClient(t, r).DoGet(ctx, &flight.Ticket{Ticket: []byte(`{"statement": "MATCH (n:User) RETURN n.id", "at": "` + at + `"}`)}))
+		require.NoError(t, err)
+		require.Len(t, flown, rows)
 		a, err := r.query(ctx, &pb.QueryRequest{Statement: "MATCH (n:User) RETURN n.id", At: at})
 		require.NoError(t, err)
 		require.Equal(t, rows, a.rows)
@@ -79,6 +83,10 @@ func TestAsOf(t *testing.T) {
 	}
 	_, err = r.query(ctx, &pb.QueryRequest{Statement: "CREATE (n)", At: at})
 	require.Equal(t, codes.InvalidArgument, status.Code(err))
+	for _, wrong := range []string{`{"statement": "RETURN 1", "at": "-"}`, `{"route": "traverse", "at": "` + at + `", "body": {}}`} {
+		_, _, err = flightRows(flightClient(t, r).DoGet(ctx, &flight.Ticket{Ticket: []byte(wrong)}))
+		require.Equal(t, codes.InvalidArgument, status.Code(err))
+	}
 	_, err = r.query(ctx, &pb.QueryRequest{Statement: "RETURN 1", At: "-"})
 	require.Equal(t, codes.InvalidArgument, status.Code(err))
 }

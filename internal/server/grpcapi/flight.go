@@ -24,6 +24,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/asof"
 	"github.com/hopgate/hopgate/internal/server/arrowstream"
 	"github.com/hopgate/hopgate/internal/server/request"
 	"github.com/hopgate/hopgate/internal/server/summary"
@@ -58,6 +59,8 @@ type plainRequest struct {
 	AccessMode string          `json:"accessMode"`
 	TimeoutMs  int64           `json:"timeoutMs"`
 	MaxRows    int64           `json:"maxRows"`
+	// At is a moment that the statement reads; a typed request has it in its body.
+	At string `json:"at"`
 	// Elements is how vertices and edges come: "" or "json", with properties as JSON text; "structs", with a field for each property.
 	Elements string `json:"elements"`
 	// Route and Body are a typed request: the name of its route over HTTP, such as traverse, and its body. Statement is empty then.
@@ -163,6 +166,10 @@ func (s *flightService) open(ctx context.Context, req *ticketRequest) (*query.Re
 	if req.typed != nil {
 		return s.e.Traverse(ctx, *req.typed)
 	}
+	ctx, err := asof.With(ctx, "at", req.at)
+	if err != nil {
+		return nil, err
+	}
 	return s.e.Query(ctx, req.statement)
 }
 
@@ -262,6 +269,7 @@ func command(b []byte) proto.Message {
 // ticketRequest is what a ticket asks for.
 type ticketRequest struct {
 	statement query.Request
+	at        string              // the moment that the statement reads, or ""
 	typed     *query.TypedRequest // in place of a statement; or nil
 	structs   bool                // vertices and edges have a field for each property
 }
@@ -288,6 +296,16 @@ func (p *plainRequest) ticket(charge *memory.Charge) (req ticketRequest, err err
 		req.structs = true
 	default:
 		return req, wire.RequestError("elements: must be json or structs, was " + strconv.Quote(p.Elements))
+	}
+	switch {
+	case p.At == "":
+	case p.Route != "":
+		return req, wire.RequestError("at: is a member of the body of a typed request")
+	default:
+		if _, err := asof.Parse("at", p.At); err != nil {
+			return req, err
+		}
+		req.at = p.At
 	}
 	if p.Route != "" {
 		typed, err := request.DecodeTyped(p.Route, p.Body, p.Typed, charge)

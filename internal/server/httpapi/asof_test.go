@@ -39,9 +39,12 @@ func TestAsOf(t *testing.T) {
 	require.NoError(t, err)
 	at := token.NewSigner(st.Key).Text(token.Token{Commit: st.Last, Time: st.LastTime})
 	clock := time.Unix(0, st.LastTime).UTC().Format(time.RFC3339Nano)
+	create("CALL db.operations.put('// name: names\\nMATCH (n)-->(m) RETURN m.name')")
+	create("CALL db.operations.put('// name: rename\\nMATCH (n:User {id: 2}) SET n.name = 1')")
+	create("CREATE SNAPSHOT then")
 	create("MATCH (a:User {id: 2})<-[r]-() SET a.name = 'Eve' DELETE r")
 
-	for _, at := range []string{at, clock} {
+	for _, at := range []string{at, clock, "snapshot:then"} {
 		esc := url.QueryEscape(at)
 		for _, request := range []string{
 			`POST /v1/query?at=` + esc + "\n\n" + `{"statement": "MATCH (n)-->(m) RETURN m.name"}`,
@@ -50,6 +53,8 @@ func TestAsOf(t *testing.T) {
 			`POST /v1/query` + "\n\n" + `{"statement": "USE neo4j AS OF $at MATCH (n)-->(m) RETURN m.name", "parameters": {"at": "` + at + `"}}`,
 			`POST /v1/traverse?at=` + esc + "\n\n" + `{"from": {"label": "User", "property": "id", "value": 1}, "edges": ["KNOWS"], "hops": 1}`,
 			`POST /v1/traverse` + "\n\n" + `{"from": {"label": "User", "property": "id", "value": 1}, "edges": ["KNOWS"], "hops": 1, "at": "` + at + `"}`,
+			"POST /v1/op/names\nHopgate-At: " + at + "\n\n{}",
+			"GET /v1/op/names\nHopgate-At: " + at + "\n\n",
 			`POST /get?at=` + esc + "\n\n" + `{"User": {"id": 2}}`,
 			`POST /db/neo4j/query/v2/tx?at=` + esc + "\n\n" + `{"statement": "MATCH (n)-->(m) RETURN m.name", "accessMode": "READ"}`,
 		} {
@@ -75,6 +80,10 @@ func TestAsOf(t *testing.T) {
 		`POST /v1/query?at=` + "\n\n" + `{"statement": "RETURN 1"}`:                              "at: is empty",
 		`POST /v1/query?at=2026` + "\n\n" + `{"statement": "USE neo4j AS OF '2026' RETURN 1"}`:   "",
 		`POST /v1/query?at=AAAA` + "\n\n" + `{"statement": "RETURN 1"}`:                          "nor a token",
+		"POST /v1/op/rename\nHopgate-At: " + at + "\n\n{}":                                       "cannot change it",
+		"GET /v1/op/names\nHopgate-At: " + at + "\nHopgate-At: " + at + "\n\n":                   "must be sent once",
+		"GET /v1/op/names\nHopgate-At: AAAA\n\n":                                                 "nor a token",
+		"GET /v1/op/names\nHopgate-Snapshot: AAAA\n\n":                                           "token",
 		`POST /post?at=` + at + "\n\n" + `{"User": {"id": 3}}`:                                   "cannot change it",
 		`POST /db/neo4j/query/v2/tx?at=` + at + "\n\n" + `{"statement": "MATCH (n) RETURN n.k"}`: "cannot change it",
 	} {

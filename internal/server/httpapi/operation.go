@@ -15,6 +15,9 @@ import (
 // graphHeader is the header that names the graph of a call of a trusted operation, whose body and query string have its parameters alone.
 const graphHeader = "Hopgate-Graph"
 
+// atHeader is the header that names the moment that such a call reads, as the URL parameter at does for others.
+const atHeader = "Hopgate-At"
+
 // callOperation answers POST /v1/op/{name}, whose body is an object of parameters.
 func (h *Handler) callOperation(w http.ResponseWriter, r *http.Request) {
 	body, err := h.body(w, r)
@@ -43,10 +46,18 @@ func (h *Handler) call(w http.ResponseWriter, r *http.Request, q *queryRequest, 
 	if err == nil {
 		req, err = q.request(r, h.e.Charge(r.Context()))
 	}
+	if err == nil {
+		err = h.reached(r, q.Graph)
+	}
+	ctx := r.Context()
+	if err == nil {
+		ctx, err = asOfHeader(r)
+	}
 	if err != nil {
 		f.fail(w, err)
 		return
 	}
+	r = r.WithContext(ctx)
 	req.Unsafe = h.checkWrite(r)
 	req.Operation = &trusted.Call{Name: r.PathValue("name"), Decode: decode}
 	if o := h.e.Operations.Find(r.Context(), req.Graph, req.Operation); o != nil && o.Kind() == operation.Fetch {
@@ -55,7 +66,7 @@ func (h *Handler) call(w http.ResponseWriter, r *http.Request, q *queryRequest, 
 	}
 	f.cond = condition(r, f)
 	req.Condition = f.cond
-	res, err := h.e.Query(r.Context(), req)
+	res, err := h.e.Query(ctx, req)
 	if err != nil {
 		f.fail(w, err)
 		return

@@ -272,6 +272,19 @@ func asOf(r *http.Request, body string) (context.Context, error) {
 	return asof.With(r.Context(), "at", body)
 }
 
+// asOfHeader returns the context of a call of a trusted operation, which reads the moment of a header.
+func asOfHeader(r *http.Request) (context.Context, error) {
+	switch values := r.Header.Values(atHeader); {
+	case len(values) > 1:
+		return nil, wire.RequestError(atHeader + ": must be sent once")
+	case len(values) == 1 && values[0] == "":
+		return nil, wire.RequestError(atHeader + ": is empty")
+	case len(values) == 1:
+		return asof.With(r.Context(), atHeader, values[0])
+	}
+	return r.Context(), nil
+}
+
 // writeResult writes the response to a statement; tail, if not nil, adds members to the end of its object.
 func writeResult(w http.ResponseWriter, res *query.Result, f format, status int, tail func([]byte) []byte) {
 	if others := tail; f.cost {
