@@ -2,12 +2,14 @@ package local_test
 
 import (
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/named"
@@ -85,4 +87,77 @@ func TestSnapshotsHoldLog(t *testing.T) {
 			require.NoError(t, s.Close())
 		})
 	}
+}
+
+// Whoever makes a snapshot while others commit and the log is cut can read the log from it on, until it is dropped.
+func TestSnapshotsWhileCutting(t *testing.T) {
+	opts := localtest.Options(rand.New(rand.NewPCG(3, 4)), 2)
+	opts.FS, opts.LogBytes = vfs.NewMem(), 1
+	s, err := local.Open(opts)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	g, err := s.Graph("default")
+	require.NoError(t, err)
+	done := make(chan struct{})
+	var others errgroup.Group
+	stop := sync.OnceValue(func() error {
+		close(done)
+		return others.Wait()
+	})
+	t.Cleanup(func() { _ = stop() }) // before the store closes, if the test fails
+	until := func(f func() error) {
+		others.Go(func() error {
+			for {
+				select {
+				case <-done:
+					return nil
+				default:
+				}
+				if err := f(); err != nil {
+					return err
+				}
+			}
+		})
+	}
+	until(func() error {
+		tx, err := g.Begin(t.Context(), shard.Write)
+		if err != nil {
+			return err
+		}
+		err = tx.Apply(t.Context(), []shard.Mutation{{Op: shard.CreateVertex, Labels: graph.NoLabels}})
+		if err == nil {
+			err = tx.Commit(t.Context())
+		}
+		tx.Rollback()
+		return err
+	})
+	until(g.ChangeLog().(*commitlog.Log).Cut)
+	made := 0
+	for n := range 100 {
+		name := string(rune('a' + n%7))
+		created, err := named.Create(t.Context(), g, name, 0, true)
+		if err == nil && created {
+			made++
+			at, err := named.Get(g.Definitions(), name, time.Now())
+			require.NoError(t, err)
+			_, err = g.ChangeLog().ReadLog(t.Context(), at.Commit, 1, nil)
+			require.NoError(t, err)
+		}
+		if err != nil {
+			require.Equal(t, "ChangeLogTooOld", graph.AsError(err).Detail)
+		}
+		for _, at := range named.All(g.Definitions(), time.Now()) {
+			_, err := g.ChangeLog().ReadLog(t.Context(), at.Commit, 1, nil)
+			require.NoError(t, err, "%d, snapshot %s", n, at.Name)
+		}
+		if n%3 == 2 {
+			all := named.All(g.Definitions(), time.Now())
+			for _, at := range all {
+				_, err := named.Drop(t.Context(), g, at.Name, false)
+				require.NoError(t, err)
+			}
+		}
+	}
+	require.NoError(t, stop())
+	require.Greater(t, made, 50)
 }
