@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"slices"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/changelog"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/named"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/changes"
 	"github.com/hopgate/hopgate/internal/server/request"
@@ -31,6 +33,7 @@ func TestMain(m *testing.M) {
 
 // world is a graph in a directory of its own.
 type world struct {
+	past  *past.Store
 	store *local.Store
 	e     *query.Engine
 	g     shard.Graph
@@ -62,7 +65,8 @@ func open(b *testing.B, mode changelog.Mode, inMemory bool) *world {
 			b.Fatal(err)
 		}
 	})
-	w.e = query.New(past.NewStore(w.store, 64<<20), query.Options{})
+	w.past = past.NewStore(w.store, 64<<20)
+	w.e = query.New(w.past, query.Options{})
 	w.g = must[shard.Graph](b)(w.store.Graph(query.DefaultGraph))
 	if mode != changelog.Off {
 		if err := w.g.ChangeLog().SetLogMode(b.Context(), mode); err != nil {
@@ -225,6 +229,37 @@ func BenchmarkAsOf(b *testing.B) {
 				ratios = append(ratios, float64(took[1])/float64(took[0]))
 			}
 			b.ReportMetric(median(ratios), "past/live")
+		})
+	}
+}
+
+// BenchmarkSnapshot reads a named snapshot for the first time after some changes. It reports what each change takes: of the log on disk, which
+// the snapshot holds, of the time of that read, and of memory.
+func BenchmarkSnapshot(b *testing.B) {
+	for _, r := range []struct{ name, statement string }{
+		{"set", "UNWIND range(0, 999) AS i MATCH (a:N {id: ($n * 1000 + i) % 10000}) SET a.age = $n"},
+		{"again", "UNWIND range(0, 999) AS i MATCH (a:N {id: i}) SET a.age = $n"},
+		{"create", "UNWIND range(0, 999) AS i CREATE (:M {id: i, name: 'a name', age: 30, city: 'a city'})"},
+	} {
+		b.Run(r.name, func(b *testing.B) {
+			w := open(b, changelog.Diff, true)
+			w.run(b, "CREATE SNAPSHOT s", nil)
+			s := must[*named.Snapshot](b)(named.Get(w.g.Definitions(), "s", time.Now()))
+			const commits, changes = 100, 100 * 1000
+			for n := range int64(commits) {
+				w.run(b, r.statement, map[string]graph.Value{"n": graph.IntValue(n)})
+			}
+			st := must[shard.LogState](b)(w.g.ChangeLog().LogState(b.Context()))
+			freed := 0
+			for b.Loop() {
+				w.run(b, "USE default AS OF SNAPSHOT s MATCH (a:N {id: 7}) RETURN a.age", nil)
+				b.StopTimer()
+				freed = w.past.Forget(math.MaxInt)
+				b.StartTimer()
+			}
+			b.ReportMetric(float64(st.Bytes-s.Bytes)/changes, "logB/change")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/changes, "ns/change")
+			b.ReportMetric(float64(freed)/changes, "memB/change")
 		})
 	}
 }
