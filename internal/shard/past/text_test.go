@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -239,5 +240,23 @@ func TestTexts(t *testing.T) {
 			}
 		}
 		require.Positive(t, h.Bytes())
+		h = past.New(g, past.DefaultBytes)
+		var at [4]shard.Tx // whose searches share what the first one makes
+		for i := range at {
+			tx, err := g.Begin(t.Context(), shard.Read)
+			require.NoError(t, err)
+			at[i], err = h.At(t.Context(), tx, all[6].number, 0)
+			require.NoError(t, err)
+			t.Cleanup(at[i].Rollback)
+		}
+		var got [len(at)][]shard.TextHits
+		var wait sync.WaitGroup
+		for i := range at {
+			wait.Go(func() { got[i] = w.answers(at[i]) })
+		}
+		wait.Wait()
+		for i := range at {
+			requireHits(t, all[6].afresh, got[i], true)
+		}
 	}
 }
