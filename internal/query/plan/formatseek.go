@@ -17,6 +17,9 @@ func (f *formatter) seekRange(n *SeekRange) (name, details string) {
 	if n.Down {
 		details += " DESC"
 	}
+	if n.From != nil {
+		details += " AFTER"
+	}
 	return name, details + [...]string{"", ", nulls first", ", nulls last"}[n.Missing]
 }
 

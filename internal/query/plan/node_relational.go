@@ -122,6 +122,12 @@ type Sort struct {
 	Input       Node
 	Keys        []SortKey
 	Skip, Limit Expr // read no row; nil: none
+	// Page says that the rows are a page of a longer result, with a Limit: those behind After, which are values of the keys and read no
+	// row; nil: the first ones. It is at the top level.
+	Page  bool
+	After []Expr
+	// Sorted is the number of the first keys in whose order the rows of a page arrive, so that it ends early.
+	Sorted int
 }
 
 func (n *Sort) inputs(f func(*Node)) { f(&n.Input) }
@@ -132,6 +138,7 @@ func (n *Sort) exprs(f exprVisitor) {
 	}
 	f.one(&n.Skip)
 	f.one(&n.Limit)
+	f.all(n.After)
 }
 
 func (n *Sort) describe(f *formatter) (name, args string) {
@@ -143,6 +150,16 @@ func (n *Sort) describe(f *formatter) (name, args string) {
 		if k.Desc {
 			keys[i] += " DESC"
 		}
+	}
+	if n.Page {
+		args = strings.Join(keys, ", ")
+		if n.After != nil {
+			args += " AFTER"
+		}
+		if n.Sorted > 0 {
+			args += " IN ORDER"
+		}
+		return "Page", args
 	}
 	if n.Limit != nil {
 		args = strings.Join(keys, ", ") + " " + f.slice(n.Skip, n.Limit)

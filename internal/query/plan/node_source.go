@@ -156,6 +156,10 @@ type SeekRange struct {
 	// Down returns the greatest values first. Missing, without bounds, adds the vertices that lack the property.
 	Down    bool
 	Missing Missing
+	// From are the values, which read no row, at which to begin in that order: of the properties after Equal, at least of the first one. With
+	// FromID, one more follows, the id of a vertex, and the range begins behind that. Input is then one row.
+	From   []Expr
+	FromID bool
 }
 
 func (n *SeekRange) inputs(f func(*Node)) { f(&n.Input) }
@@ -164,6 +168,7 @@ func (n *SeekRange) exprs(f exprVisitor) {
 	f.all(n.Equal)
 	f.one(&n.Lo)
 	f.one(&n.Hi)
+	f.all(n.From)
 }
 
 func (n *SeekRange) describe(f *formatter) (name, args string) {

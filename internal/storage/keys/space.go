@@ -190,6 +190,17 @@ func AppendSuccessor(dst, prefix []byte) []byte {
 	return dst
 }
 
+// AppendPredecessor appends a key that is smaller than a key that is not empty, and greater than all that are much smaller: between them are
+// only some that begin like it.
+func AppendPredecessor(dst, key []byte) []byte {
+	last := len(key) - 1
+	dst = append(dst, key[:last]...)
+	if key[last] == 0 {
+		return dst
+	}
+	return append(dst, key[last]-1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff)
+}
+
 // The records of Meta.
 const (
 	MetaFormat     byte = 'f' // version of the format and what the shard is

@@ -30,19 +30,27 @@ type sorter struct {
 	whole []int          // positions in the spool of all columns, and of the returned ones
 	give  []int
 	// bound holds the keys of the k-th row once k rows have arrived; only at the top level.
-	bound  []graph.Value
-	order  []int32
-	vals   [][]graph.Value
-	kept   runtime.Sel // of the last key
-	spare  runtime.Sel // for the next one, so that no key overwrites the rows that it reads
-	one    runtime.Batch
-	filled bool
-	full   int           // rows to buffer before pruning
-	top    runtime.Batch // the returned rows
-	out    runtime.Batch
-	at     int
-	disk   sortedRuns
-	framed bool // the rows on disk are those of a subplan
+	bound []graph.Value
+	// after holds the keys of the row behind which a page begins.
+	afterX []plan.Expr
+	after  []graph.Value
+	// sorted is the number of the first keys in whose order the rows arrive. Once there are enough, which end with the keys last, rows behind
+	// them are not read. computed is the number of keys of the last row of a batch.
+	sorted   int
+	last     []graph.Value
+	computed int
+	order    []int32
+	vals     [][]graph.Value
+	kept     runtime.Sel // of the last key
+	spare    runtime.Sel // for the next one, so that no key overwrites the rows that it reads
+	one      runtime.Batch
+	filled   bool
+	full     int           // rows to buffer before pruning
+	top      runtime.Batch // the returned rows
+	out      runtime.Batch
+	at       int
+	disk     sortedRuns
+	framed   bool // the rows on disk are those of a subplan
 }
 
 // Sort compiles a Sort.
@@ -65,6 +73,7 @@ func Sort(c *compile.Compiler, n *plan.Sort, need plan.ColSet) *runtime.Stage {
 	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
 		o := &sorter{
 			Input: runtime.Input{In: kids[0]}, limits: limits{r: r, skipX: n.Skip, limX: n.Limit}, keys: n.Keys,
+			afterX: n.After, sorted: n.Sorted,
 			es: expr.New(r, in.Cols), from: from, width: len(from), give: give, whole: whole,
 			spool: runtime.Buffer{Acct: runtime.Account{Run: r, Name: "Sort"}}, vals: make([][]graph.Value, len(n.Keys)),
 		}
@@ -80,6 +89,14 @@ func Sort(c *compile.Compiler, n *plan.Sort, need plan.ColSet) *runtime.Stage {
 func (o *sorter) Open(ctx context.Context) error {
 	if err := o.limits.open(ctx); err != nil {
 		return err
+	}
+	o.after, o.last = o.after[:0], o.last[:0]
+	for _, e := range o.afterX {
+		v, err := expr.Scalar(ctx, o.r, e)
+		if err != nil {
+			return err
+		}
+		o.after = append(o.after, v)
 	}
 	o.filled, o.at, o.bound = false, 0, o.bound[:0]
 	o.full = 2*max(o.most(), 0) + fewFirst
@@ -157,11 +174,15 @@ func (o *sorter) fill(ctx context.Context) error {
 				part = s[:min(len(s), max(o.full-o.spool.All.N, 1))] // the bound then serves for the rest
 			}
 			s = s[len(part):]
-			if part, err = o.compute(ctx, b, part); err != nil {
+			end := part[len(part)-1]
+			if part, err = o.compute(ctx, b, part, end); err != nil {
 				return err
 			}
 			if err := o.take(b, part); err != nil {
 				return err
+			}
+			if o.sorted > 0 && o.complete(end, k) {
+				return nil
 			}
 			if k > 0 && o.spool.All.N >= o.full {
 				if err := o.prune(ctx, k); err != nil {
@@ -178,8 +199,33 @@ func (o *sorter) fill(ctx context.Context) error {
 	}
 }
 
-// compute computes the keys of the rows of s that precede the bound, and returns these rows.
-func (o *sorter) compute(ctx context.Context, b *runtime.Batch, s runtime.Sel) (runtime.Sel, error) {
+// complete reports whether no row behind the i-th of the batch, whose keys were computed last, is one of the first k of a page whose rows arrive
+// in order.
+func (o *sorter) complete(i int32, k int) bool {
+	if len(o.last) == 0 {
+		if o.spool.All.N < k {
+			return false
+		}
+		for j := range o.sorted {
+			o.last = append(o.last, graph.Detach(o.spool.All.Cols[o.width+j].Value(k-1)))
+		}
+	}
+	for j, v := range o.last {
+		switch {
+		case j >= o.computed: // it is behind the bound by the keys before
+			return true
+		case order(o.vals[j][i], v) != 0:
+			return true
+		case v.IsNull():
+			return false // rows without a property come from no index, in no order of the other keys
+		}
+	}
+	return o.sorted == len(o.keys)
+}
+
+// compute computes the keys of the rows of s that precede the bound, and are behind the page before, and returns these rows. end is
+// the last row of s.
+func (o *sorter) compute(ctx context.Context, b *runtime.Batch, s runtime.Sel, end int32) (runtime.Sel, error) {
 	o.es.Begin(s)
 	for j, x := range o.xs {
 		o.es.Narrow(s)
@@ -187,15 +233,26 @@ func (o *sorter) compute(ctx context.Context, b *runtime.Batch, s runtime.Sel) (
 		if o.vals[j], err = x.Eval(ctx, b, s); err != nil {
 			return nil, err
 		}
-		if len(o.bound) == 0 {
+		if s[len(s)-1] == end {
+			o.computed = j + 1
+		}
+		if len(o.bound)+len(o.after) == 0 {
 			continue
 		}
 		last := j == len(o.xs)-1
 		kept := o.spare[:0]
 		for _, i := range s {
-			if c := o.toBound(i, j); c < 0 || c == 0 && !last {
-				kept = append(kept, i)
+			if len(o.after) > 0 {
+				if c := o.compareTo(o.after, i, j); c < 0 || c == 0 && last {
+					continue
+				}
 			}
+			if len(o.bound) > 0 {
+				if c := o.compareTo(o.bound, i, j); c > 0 || c == 0 && last {
+					continue
+				}
+			}
+			kept = append(kept, i)
 		}
 		o.kept, o.spare = kept, o.kept
 		if s = kept; len(s) == 0 {
@@ -205,10 +262,10 @@ func (o *sorter) compute(ctx context.Context, b *runtime.Batch, s runtime.Sel) (
 	return s, nil
 }
 
-// toBound compares the keys of a row up to the j-th with those of the bound.
-func (o *sorter) toBound(i int32, j int) int {
+// compareTo compares the keys of a row up to the j-th with others.
+func (o *sorter) compareTo(keys []graph.Value, i int32, j int) int {
 	for k := range o.keys[:j+1] {
-		if c := order(o.vals[k][i], o.bound[k]); c != 0 {
+		if c := order(o.vals[k][i], keys[k]); c != 0 {
 			if o.keys[k].Desc {
 				return -c
 			}

@@ -59,6 +59,7 @@ type rangeSeeker struct {
 	rows, k int
 	started bool // range k has been requested
 	cursor  []byte
+	beyond  bool // the range is before n.From; only what is missing remains
 	buf     []graph.VertexID
 	arcs    []graph.Edge
 	vals    []graph.Value // values to compare again
@@ -66,7 +67,7 @@ type rangeSeeker struct {
 }
 
 func (s *rangeSeeker) begin(ctx context.Context, b *runtime.Batch, rows runtime.Sel) error {
-	s.rows, s.k, s.started, s.cursor = len(rows), 0, false, nil
+	s.rows, s.k, s.started, s.cursor, s.beyond = len(rows), 0, false, nil, false
 	s.ranges, s.none, s.areas = s.ranges[:0], s.none[:0], s.areas[:0]
 	if len(rows) == 0 {
 		return nil
@@ -103,6 +104,11 @@ func (s *rangeSeeker) begin(ctx context.Context, b *runtime.Batch, rows runtime.
 	if s.shared {
 		rows = rows[:1]
 	}
+	if s.n.From != nil {
+		if err := s.start(ctx, equal, rows[0]); err != nil {
+			return err
+		}
+	}
 	for _, row := range rows {
 		if s.n.Area != plan.NoArea {
 			s.addArea(bounds[0][row], bounds[1], row)
@@ -130,13 +136,44 @@ func (s *rangeSeeker) begin(ctx context.Context, b *runtime.Batch, rows runtime.
 	return nil
 }
 
+// start moves the start of the range to the values of n.From.
+func (s *rangeSeeker) start(ctx context.Context, equal [][]graph.Value, row int32) error {
+	var tuple []graph.Value
+	for _, vs := range equal {
+		tuple = append(tuple, vs[row])
+	}
+	for _, e := range s.n.From {
+		v, err := expr.Scalar(ctx, s.r, e)
+		if err != nil {
+			return err
+		}
+		tuple = append(tuple, v)
+	}
+	var id *graph.VertexID
+	if last := len(tuple) - 1; s.n.FromID {
+		n, ok := tuple[last].Whole()
+		if tuple = tuple[:last]; ok && n >= 0 {
+			id = new(graph.VertexID(n))
+		}
+	}
+	if first := tuple[len(equal)]; first.IsNull() {
+		s.beyond = s.n.Missing == plan.MissingLast
+		return nil
+	}
+	if s.missing != nil && s.n.Missing == plan.MissingFirst {
+		s.missing.done = true
+	}
+	s.cursor, _ = shard.CursorAt(tuple, id, s.n.Down)
+	return nil
+}
+
 func (s *rangeSeeker) more(ctx context.Context) (part, bool, error) {
 	if s.n.Missing == plan.MissingFirst {
 		if p, ok, err := s.without(ctx); ok || err != nil {
 			return p, ok, err
 		}
 	}
-	for s.k < len(s.ranges) {
+	for s.k < len(s.ranges) && !s.beyond {
 		if s.none[s.k] || s.started && s.cursor == nil {
 			s.k++
 			s.started, s.cursor = false, nil

@@ -3,6 +3,7 @@ package optimize
 import (
 	"slices"
 
+	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
@@ -12,6 +13,9 @@ const selOrdered = 0.05
 // orderByIndex replaces a Sort by one property, nulls at either end, of the rows of a label.
 func orderByIndex(o *optimizer, n plan.Node) plan.Node {
 	s, ok := n.(*plan.Sort)
+	if ok && s.Page {
+		return o.pageByIndex(s)
+	}
 	if !ok || o.writes || slices.ContainsFunc(s.Keys, func(k plan.SortKey) bool { return k.Col != 0 }) {
 		return nil
 	}
@@ -22,7 +26,7 @@ func orderByIndex(o *optimizer, n plan.Node) plan.Node {
 	if _, computed := s.Input.(*plan.Project); computed && s.Limit == nil {
 		return nil // properties of all rows are read faster in the order of the vertices
 	}
-	in := o.inOrder(s.Input, key.Expr, key.Desc, missing)
+	in := o.inOrder(s.Input, key.Expr, key.Desc, missing, false)
 	switch {
 	case in == nil:
 		return nil
@@ -30,6 +34,102 @@ func orderByIndex(o *optimizer, n plan.Node) plan.Node {
 		return in
 	}
 	return &plan.Slice{Input: in, Skip: s.Skip, Limit: s.Limit}
+}
+
+// pageByIndex has the rows of a page arrive in the order of its first keys, from the last row of the page before, if an index provides that:
+// the page still sorts the rows that these keys leave equal.
+func (o *optimizer) pageByIndex(s *plan.Sort) plan.Node {
+	if s.Sorted > 0 {
+		return nil
+	}
+	at, first, missing := 0, s.Keys[0], plan.MissingLast
+	if s.Keys[0].Desc {
+		missing = plan.MissingFirst
+	}
+	if len(s.Keys) > 1 {
+		if key, where, ok := oneKey(s.Keys[:2]); ok {
+			at, first, missing = 1, key, where
+		}
+	}
+	in := o.inOrder(s.Input, first.Expr, first.Desc, missing, true)
+	if in == nil {
+		return nil
+	}
+	c := *s
+	c.Input = in
+	seek, chain := (*plan.SeekRange)(nil), []*plan.Project{}
+	for seek == nil {
+		switch n := in.(type) {
+		case *plan.Filter:
+			in = n.Input
+		case *plan.Expand:
+			in = n.Input
+		case *plan.Project:
+			in, chain = n.Input, append(chain, n)
+		case *plan.SeekRange:
+			seek = n
+		}
+	}
+	// The keys over the rows of the index, as far as they can be told.
+	own := make([]plan.Expr, 0, len(s.Keys))
+	for _, k := range s.Keys[at:] {
+		e := k.Expr
+		for _, p := range chain {
+			if e != nil {
+				e = belowKey(p, e)
+			}
+		}
+		if own = append(own, e); k.Desc != first.Desc {
+			own[len(own)-1] = nil
+		}
+	}
+	props := func(ix *graph.Index, from int) (n int) {
+		for n < len(own) && from+n < len(ix.Props) && propOf(own[n], seek.Out, ix.Props[from+n]) {
+			n++
+		}
+		return n
+	}
+	equal := len(seek.Equal)
+	if seek.Lo == nil && seek.Hi == nil && equal == 0 {
+		for i := range o.Indexes {
+			ix := &o.Indexes[i]
+			if ix.Label == seek.Index.Label && ix.Ordered() && ix.Online && props(ix, 0) > props(&seek.Index, 0) {
+				seek.Index = *ix
+			}
+		}
+	}
+	n := props(&seek.Index, equal)
+	byID := len(own) == n+1 && equal+n == len(seek.Index.Props) && isID(own[n], seek.Out)
+	if c.Sorted = at + n; byID {
+		c.Sorted++
+	}
+	if s.After != nil {
+		seek.From, seek.FromID = s.After[at:c.Sorted:c.Sorted], byID
+	}
+	return &c
+}
+
+// belowKey translates a key of an order to the input of a projection; nil if it can not.
+func belowKey(p *plan.Project, e plan.Expr) plan.Expr {
+	call, ok := e.(*plan.Call)
+	if !ok || len(call.Args) != 1 {
+		return p.Below(e)
+	}
+	x := p.Below(call.Args[0])
+	if x == nil {
+		return nil
+	}
+	return &plan.Call{Func: call.Func, Args: []plan.Expr{x}, Pos: call.Pos}
+}
+
+// isID reports whether an expression is the id of the vertex in a column.
+func isID(e plan.Expr, col plan.Col) bool {
+	call, ok := e.(*plan.Call)
+	if !ok || call.Func != "id" {
+		return false
+	}
+	ref, ok := call.Args[0].(*plan.ColRef)
+	return ok && ref.Col == col
 }
 
 // oneKey returns the expression that rows are sorted by: a single key, which orders nulls above all values, or a key after a
@@ -63,8 +163,8 @@ func oneKey(keys []plan.SortKey) (key plan.SortKey, missing plan.Missing, ok boo
 	return key, 0, false
 }
 
-// inOrder rewrites n so that its rows arrive in the order of key; nil if no index provides that.
-func (o *optimizer) inOrder(n plan.Node, key plan.Expr, desc bool, missing plan.Missing) plan.Node {
+// inOrder rewrites n so that its rows arrive in the order of key; nil if no index provides that. Those of a page may be expanded.
+func (o *optimizer) inOrder(n plan.Node, key plan.Expr, desc bool, missing plan.Missing, page bool) plan.Node {
 	switch n := n.(type) {
 	case *plan.Filter:
 		labels := map[plan.Col]*plan.LabelExpr{}
@@ -80,15 +180,21 @@ func (o *optimizer) inOrder(n plan.Node, key plan.Expr, desc bool, missing plan.
 		if part < selOrdered {
 			return nil
 		}
-		if in := o.inOrder(n.Input, key, desc, missing); in != nil {
+		if in := o.inOrder(n.Input, key, desc, missing, page); in != nil {
 			return &plan.Filter{Input: in, Preds: n.Preds}
+		}
+	case *plan.Expand:
+		if in := o.inOrder(n.Input, key, desc, missing, page); page && in != nil {
+			c := *n
+			c.Input = in
+			return &c
 		}
 	case *plan.Project:
 		below := n.Below(key)
 		if below == nil {
 			return nil
 		}
-		if in := o.inOrder(n.Input, below, desc, missing); in != nil {
+		if in := o.inOrder(n.Input, below, desc, missing, page); in != nil {
 			return &plan.Project{Input: in, Items: n.Items, Keep: n.Keep}
 		}
 	case *plan.Scan:
