@@ -134,6 +134,7 @@ internal/query/changes
 internal/query/snapshot
 internal/query/procedure
 internal/query/asof
+internal/query/page
 internal/query
 internal/bolt
 internal/bucket

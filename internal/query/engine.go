@@ -22,6 +22,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fetchplan"
 	"github.com/hopgate/hopgate/internal/query/fresh"
 	"github.com/hopgate/hopgate/internal/query/notice"
+	"github.com/hopgate/hopgate/internal/query/page"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/query/procedure"
@@ -187,6 +188,7 @@ type Request struct {
 
 	Condition *fresh.Condition // of a read, or nil
 	Limits    *Limits          // of the request; nil: none of its own
+	Page      *page.Page       // that the request asks for, or nil: the whole answer
 
 	typed Typed // runs instead of Statement, if set
 }
@@ -327,6 +329,12 @@ func (e *Engine) startOnce(res *Result) error {
 	}
 	res.g, res.p = g, p
 	params := p.bind(req.Params)
+	if req.Page != nil {
+		r := page.Request{Text: "statement " + req.Statement, Params: req.Params}
+		if ctx, params, err = req.Page.Begin(ctx, &e.tokens, g, name, r, p.exec.Columns(), req.MaxRows); err != nil {
+			return p.placed(req.Page.Failed(err))
+		}
+	}
 	if ctx, err = asof.Query(ctx, p.query(), params); err != nil {
 		return p.placed(err)
 	}
@@ -340,7 +348,7 @@ func (e *Engine) startOnce(res *Result) error {
 		err = e.run(ctx, g, p, params, res)
 	}
 	if err != nil {
-		return p.placed(err)
+		return p.placed(req.Page.Failed(err))
 	}
 	res.keep()
 	return nil
@@ -473,12 +481,16 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 	}
 	res.q.cpu.Compute()
 	res.checked, res.q.at = false, snapshot.Of(tx)
+	if err := res.req.Page.Reads(tx); err != nil {
+		tx.Rollback()
+		return err
+	}
 	if p.version != g.Version() && !res.rare.over() {
 		tx.Rollback()
 		return errStalePlan
 	}
 	trace.Enter("execute")
-	res.Columns = p.exec.Columns()
+	res.Columns = res.req.Page.Columns(p.exec.Columns())
 	if res.Columns == nil {
 		res.Columns = []string{}
 	}
@@ -704,9 +716,9 @@ func (e *preparer) prepareBy(
 		e.plans.put(key, p)
 		return p, nil
 	}
-	if p.params = plan.Params(q); from.literals != nil {
-		p.params = slices.DeleteFunc(p.params, cypher.IsLiteralName)
-	}
+	p.params = slices.DeleteFunc(plan.Params(q), func(name string) bool {
+		return page.IsParam(name) || from.literals != nil && cypher.IsLiteralName(name)
+	})
 	p.hops = plan.HopParams(q)
 	p.reads = fresh.Of(q)
 	p.prefix = q.Prefix

@@ -75,6 +75,7 @@ type Summary struct {
 	Plan      *explain.Node // of EXPLAIN and PROFILE
 	Truncated bool          // the result is incomplete
 	Reason    string        // max_rows, or a message that names the limit
+	NextPage  string        // the token of the next page; "" if there is none
 	Rows      int64
 	Cost      cost.Told       // so far
 	Hops      []exec.HopCount // of a traversal
@@ -252,7 +253,11 @@ func (r *Result) next() (*graph.Batch, error) {
 	if r.rows == nil || r.rare.answer() != nil {
 		return nil, nil
 	}
-	return r.rows.Next(r.ctx)
+	b, err := r.rows.Next(r.ctx)
+	if r.req.Page == nil || err != nil {
+		return b, err
+	}
+	return r.req.Page.Take(r.p.exec.Columns(), b)
 }
 
 // buffer copies all rows into memory, detached from the transaction.
@@ -299,7 +304,7 @@ func (r *Result) keep() {
 
 // Summary returns the summary after the last row.
 func (r *Result) Summary() Summary {
-	s := Summary{Counters: r.counters, Plan: r.plan, Truncated: r.truncated, Rows: r.q.Rows(), Cost: r.Cost()}
+	s := Summary{Counters: r.counters, Plan: r.plan, Truncated: r.truncated, NextPage: r.req.Page.Next(), Rows: r.q.Rows(), Cost: r.Cost()}
 	if r.commands != nil {
 		s.Schema, s.SystemUpdates = r.commands.SchemaCounters, r.commands.system
 	}

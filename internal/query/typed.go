@@ -117,8 +117,22 @@ func (e *preparer) compileTyped(t Typed) func(*steps.Counter) (*plan.Query, cyph
 // prepareRequest returns the prepared form of a request.
 func (e *preparer) prepareRequest(ctx context.Context, g shard.Graph, req *Request) (*prepared, error) {
 	if req.typed != nil {
+		if err := req.Page.RefuseTyped(); err != nil {
+			return nil, err
+		}
 		key := e.key(g, wholeText, req.typed.Key())
 		return e.prepareBy(ctx, key, e.plans.get(key), source{}, e.compileTyped(req.typed))
+	}
+	if pg := req.Page; pg != nil {
+		key := e.key(g, wholeText, pg.Key()+req.Statement)
+		return e.prepareBy(ctx, key, e.plans.get(key), source{text: req.Statement}, func(count *steps.Counter) (*plan.Query, cypher.Command, error) {
+			opts := cypher.Options{Procedures: e.procs.Signature, ProcedureNames: e.procs.Names, Steps: count}
+			q, command, err := cypher.Compile(req.Statement, opts)
+			if err != nil {
+				return nil, nil, err
+			}
+			return q, nil, pg.Statement(q, command, g.Indexes())
+		})
 	}
 	return e.prepareWith(ctx, g, req.Statement, req.Params)
 }

@@ -89,6 +89,18 @@ func With(ctx context.Context, field, text string) (context.Context, error) {
 	return past.With(ctx, m), nil
 }
 
+// Text returns the moment of a context as the request has it; "" for the present.
+func Text(ctx context.Context) string {
+	m, ok := past.Asked(ctx).(*Moment)
+	switch {
+	case !ok:
+		return ""
+	case m.token != "":
+		return m.token
+	}
+	return clock(m.time)
+}
+
 // Query returns the context of a statement that names a moment by AS OF: ctx itself for another one.
 func Query(ctx context.Context, q *plan.Query, params map[string]graph.Value) (context.Context, error) {
 	if q == nil || q.AsOf == nil {

@@ -105,6 +105,17 @@ func (t *Tokens) Text(ctx context.Context, g shard.Graph, name string, at At) (s
 	return w.text, nil
 }
 
+// Sign calls f with what signs the tokens of the graph with a name, and f must not retain; ok is false if the graph numbers no commits.
+func (t *Tokens) Sign(ctx context.Context, g shard.Graph, name string, f func(*token.Signer) error) (ok bool, err error) {
+	s, err := t.signers(ctx, g, name)
+	if s == nil || err != nil {
+		return false, err
+	}
+	signer := s.pool.Get().(*token.Signer)
+	defer s.pool.Put(signer)
+	return true, f(signer)
+}
+
 // Reached checks that the present state of a graph has the snapshot of a token. The errors are those of package changes.
 func (t *Tokens) Reached(ctx context.Context, g shard.Graph, name, text string) error {
 	s, err := t.signers(ctx, g, name)

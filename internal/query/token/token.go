@@ -148,3 +148,34 @@ func (t *Token) Check(now time.Time) error {
 	}
 	return nil
 }
+
+// Kind is a kind of sealed token.
+type Kind byte
+
+// Page is the kind of the tokens of package page.
+const Page Kind = 2
+
+// Seal returns the text of a token of another kind, which has its own body: it is signed as those of moments are.
+func (s *Signer) Seal(k Kind, body []byte) string {
+	b := append(append(s.buf[:0], byte(k)), s.graph[:]...)
+	b = append(b, body...)
+	b = append(b, s.sign(b)...)
+	s.buf = b
+	return encoding.EncodeToString(b)
+}
+
+// Unseal reads a token that Seal has made. Its errors are ErrMalformed and ErrOtherGraph.
+func (s *Signer) Unseal(k Kind, text string) (body []byte, err error) {
+	b, err := encoding.DecodeString(text)
+	if err != nil || len(b) < 1+graphBytes+signatureBytes || b[0] != byte(k) {
+		return nil, ErrMalformed
+	}
+	if [graphBytes]byte(b[1:]) != s.graph {
+		return nil, ErrOtherGraph
+	}
+	signed := len(b) - signatureBytes
+	if !hmac.Equal(s.sign(b[:signed]), b[signed:]) {
+		return nil, ErrMalformed
+	}
+	return b[1+graphBytes : signed], nil
+}
