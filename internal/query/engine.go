@@ -188,7 +188,6 @@ type Request struct {
 
 	Condition *fresh.Condition // of a read, or nil
 	Limits    *Limits          // of the request; nil: none of its own
-	Page      *page.Page       // that the request asks for, or nil: the whole answer
 
 	typed Typed // runs instead of Statement, if set
 }
@@ -329,10 +328,10 @@ func (e *Engine) startOnce(res *Result) error {
 	}
 	res.g, res.p = g, p
 	params := p.bind(req.Params)
-	if req.Page != nil {
+	if pg := req.Limits.page(); pg != nil {
 		r := page.Request{Text: "statement " + req.Statement, Params: req.Params}
-		if ctx, params, err = req.Page.Begin(ctx, &e.tokens, g, name, r, p.exec.Columns(), req.MaxRows); err != nil {
-			return p.placed(req.Page.Failed(err))
+		if ctx, params, err = pg.Begin(ctx, &e.tokens, g, name, r, p.exec.Columns(), req.MaxRows); err != nil {
+			return p.placed(pg.Failed(err))
 		}
 	}
 	if ctx, err = asof.Query(ctx, p.query(), params); err != nil {
@@ -348,7 +347,7 @@ func (e *Engine) startOnce(res *Result) error {
 		err = e.run(ctx, g, p, params, res)
 	}
 	if err != nil {
-		return p.placed(req.Page.Failed(err))
+		return p.placed(req.Limits.page().Failed(err))
 	}
 	res.keep()
 	return nil
@@ -481,7 +480,7 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 	}
 	res.q.cpu.Compute()
 	res.checked, res.q.at = false, snapshot.Of(tx)
-	if err := res.req.Page.Reads(tx); err != nil {
+	if err := res.req.Limits.page().Reads(tx); err != nil {
 		tx.Rollback()
 		return err
 	}
@@ -490,7 +489,7 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 		return errStalePlan
 	}
 	trace.Enter("execute")
-	res.Columns = res.req.Page.Columns(p.exec.Columns())
+	res.Columns = res.req.Limits.page().Columns(p.exec.Columns())
 	if res.Columns == nil {
 		res.Columns = []string{}
 	}

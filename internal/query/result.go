@@ -254,10 +254,10 @@ func (r *Result) next() (*graph.Batch, error) {
 		return nil, nil
 	}
 	b, err := r.rows.Next(r.ctx)
-	if r.req.Page == nil || err != nil {
-		return b, err
+	if pg := r.req.Limits.page(); pg != nil && err == nil {
+		return pg.Take(r.p.exec.Columns(), b)
 	}
-	return r.req.Page.Take(r.p.exec.Columns(), b)
+	return b, err
 }
 
 // buffer copies all rows into memory, detached from the transaction.
@@ -304,7 +304,7 @@ func (r *Result) keep() {
 
 // Summary returns the summary after the last row.
 func (r *Result) Summary() Summary {
-	s := Summary{Counters: r.counters, Plan: r.plan, Truncated: r.truncated, NextPage: r.req.Page.Next(), Rows: r.q.Rows(), Cost: r.Cost()}
+	s := Summary{Counters: r.counters, Plan: r.plan, Truncated: r.truncated, NextPage: r.req.Limits.page().Next(), Rows: r.q.Rows(), Cost: r.Cost()}
 	if r.commands != nil {
 		s.Schema, s.SystemUpdates = r.commands.SchemaCounters, r.commands.system
 	}

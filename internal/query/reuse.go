@@ -17,7 +17,7 @@ const sharedFrom = 100
 // reuse answers a read without running it, if its client, the cache or an identical request that runs has the answer; it then returns true
 // and has ended the transaction. With a flight, the caller computes the answer for others, too.
 func reuse(ctx context.Context, e *Engine, g shard.Graph, tx shard.Tx, p *prepared, params map[string]graph.Value, res *Result) (f *fresh.Flight[fresh.Answer], done bool, err error) {
-	if p.reads == nil || res.req.Page != nil || res.req.Stale > 0 || res.q.quiet || res.req.Limits != nil && res.req.Limits.Partial {
+	if p.reads == nil || res.req.Limits.page() != nil || res.req.Stale > 0 || res.q.quiet || res.req.Limits != nil && res.req.Limits.Partial {
 		return nil, false, nil
 	}
 	cond := res.req.Condition

@@ -243,7 +243,7 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 	if p.own && p.prefix != "EXPLAIN" {
 		return nil, graph.ImplicitTransactionOnly()
 	}
-	if err := cmp.Or(asof.Refuse(p.query()), req.Page.Refuse()); err != nil {
+	if err := cmp.Or(asof.Refuse(p.query()), req.Limits.page().Refuse()); err != nil {
 		return nil, err
 	}
 	res := &Result{e: t.e, ctx: ctx, q: q, began: admission.Instant(start), req: Request{MaxRows: req.MaxRows}, p: p, txn: t, Columns: []string{}, g: t.g}

@@ -11,6 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/fresh"
+	"github.com/hopgate/hopgate/internal/query/page"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/query/steps"
 	"github.com/hopgate/hopgate/internal/shard"
@@ -49,6 +50,16 @@ type Limits struct {
 	// Partial returns the results found so far when a limit is reached, instead of an error. The search may use nine tenths of the
 	// time.
 	Partial bool
+	// Page is the page of the answer to a statement that the request asks for; nil: all rows.
+	Page *page.Page
+}
+
+// page returns the page that a request asks for, or nil.
+func (l *Limits) page() *page.Page {
+	if l == nil {
+		return nil
+	}
+	return l.Page
 }
 
 // units returns the ceiling of the estimated cost.
@@ -117,13 +128,13 @@ func (e *preparer) compileTyped(t Typed) func(*steps.Counter) (*plan.Query, cyph
 // prepareRequest returns the prepared form of a request.
 func (e *preparer) prepareRequest(ctx context.Context, g shard.Graph, req *Request) (*prepared, error) {
 	if req.typed != nil {
-		if err := req.Page.RefuseTyped(); err != nil {
+		if err := req.Limits.page().RefuseTyped(); err != nil {
 			return nil, err
 		}
 		key := e.key(g, wholeText, req.typed.Key())
 		return e.prepareBy(ctx, key, e.plans.get(key), source{}, e.compileTyped(req.typed))
 	}
-	if pg := req.Page; pg != nil {
+	if pg := req.Limits.page(); pg != nil {
 		key := e.key(g, wholeText, pg.Key()+req.Statement)
 		return e.prepareBy(ctx, key, e.plans.get(key), source{text: req.Statement}, func(count *steps.Counter) (*plan.Query, cypher.Command, error) {
 			opts := cypher.Options{Procedures: e.procs.Signature, ProcedureNames: e.procs.Names, Steps: count}

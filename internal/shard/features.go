@@ -28,12 +28,13 @@ const (
 	RuleScans
 	Versions
 	Commits
+	Positions
 	NumFeatures
 )
 
 var featureNames = [NumFeatures]string{
 	"aggregates", "full text", "turns", "validation", "read metering", "wire metering", "passing", "exact counts", "change dates", "degree bounds", "rule scans",
-	"versions", "commits",
+	"versions", "commits", "positions",
 }
 
 // String returns the name of the feature.
@@ -61,6 +62,7 @@ type Features struct {
 	Rules      RuleScanner
 	Versions   Versioned
 	Commits    Committed
+	Positions  Positioner
 	// Set says why features are missing.
 	Set *FeatureSet
 }
@@ -74,6 +76,13 @@ func (f *Features) Check() error {
 		}
 	}
 	return nil
+}
+
+// Positioner is a Tx whose ranges of indexes can begin anywhere.
+type Positioner interface {
+	// CursorAt returns the cursor of a range that continues, in its order, at the first entry whose tuple begins with values; with an id,
+	// behind the entry of these values that belongs to the vertex. ok is false if no entry can have the values.
+	CursorAt(values []graph.Value, id *graph.VertexID, down bool) (cursor []byte, ok bool)
 }
 
 // TextSearcher finds what a full-text index has for a query in Lucene's syntax, in the transaction's state; see TextSearch. A PartTx has

@@ -5,10 +5,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"math"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
 // PartTx reads the part of a snapshot that one process of a cluster has. What it shares with Tx does the same for that part: the caller
@@ -59,27 +57,6 @@ func EntryAt(cursor []byte) (e Entry, ok bool) {
 		return e, false
 	}
 	return Entry{cursor[:n], graph.IndexOwner{Vertex: graph.VertexID(binary.BigEndian.Uint64(cursor[n:]))}}, true
-}
-
-// CursorAt returns the cursor of a range of an index that continues, in its order, at the first entry whose tuple begins with values; with id
-// not nil, behind the entry of these values that belongs to the vertex. ok is false if no entry can have the values.
-func CursorAt(values []graph.Value, id *graph.VertexID, down bool) (cursor []byte, ok bool) {
-	var tuple []byte
-	for _, v := range values {
-		if tuple, ok = keys.AppendOrdered(tuple, v); !ok {
-			return nil, false
-		}
-	}
-	owner := graph.IndexOwner{Vertex: math.MaxUint64}
-	switch {
-	case id != nil:
-		owner.Vertex = *id
-	case down:
-		tuple = keys.AppendSuccessor(nil, tuple)
-	default:
-		tuple = keys.AppendPredecessor(nil, tuple)
-	}
-	return Entry{tuple, owner}.Cursor(), true
 }
 
 // LargeRef locates a large value: its id, with the number of its shard in the high 16 bits, and its size in bytes.

@@ -89,7 +89,7 @@ func (w *world) page(e int, text string, params map[string]graph.Value, size int
 	if err != nil {
 		return answer{}, err
 	}
-	return w.run(w.t.Context(), e, query.Request{Statement: text, Params: params, Page: pg})
+	return w.run(w.t.Context(), e, query.Request{Statement: text, Params: params, Limits: &query.Limits{Page: pg}})
 }
 
 // whole compares all pages of a statement with one page and, if its own order is total, with one read, both of the snapshot of the first.
@@ -122,7 +122,7 @@ func (w *world) whole(rng *rand.Rand, text string, total bool, params map[string
 		if pg == nil && !total {
 			continue
 		}
-		long, err := w.run(ctx, rng.IntN(2), query.Request{Statement: text, Params: params, Page: pg})
+		long, err := w.run(ctx, rng.IntN(2), query.Request{Statement: text, Params: params, Limits: &query.Limits{Page: pg}})
 		require.NoError(w.t, err, text)
 		require.Equal(w.t, long.columns, columns)
 		require.Equal(w.t, long.rows, all, text)
@@ -362,14 +362,14 @@ func TestTokensThatDoNotHold(t *testing.T) {
 	fails(page.Malformed, text, params, first.snapshot)
 	fails(page.Malformed, text, params, first.next[:len(first.next)-2]+"AA")
 	w.must("CREATE DATABASE other", nil)
-	_, err = w.run(t.Context(), 0, query.Request{Graph: "other", Statement: "MATCH (n) RETURN n ORDER BY id(n)", Page: &page.Page{Size: 5, Token: first.next}})
+	_, err = w.run(t.Context(), 0, query.Request{Graph: "other", Statement: "MATCH (n) RETURN n ORDER BY id(n)", Limits: &query.Limits{Page: &page.Page{Size: 5, Token: first.next}}})
 	require.Equal(t, page.OtherGraph, detail(err))
 	_, err = page.New("pageSize", page.MaxSize+1, "")
 	require.Equal(t, page.SizeInvalid, detail(err))
 
 	tx, err := w.engines[0].Begin(t.Context(), query.TxOptions{})
 	require.NoError(t, err)
-	_, err = tx.Run(t.Context(), query.Request{Statement: text, Params: params, Page: &page.Page{Size: 5}})
+	_, err = tx.Run(t.Context(), query.Request{Statement: text, Params: params, Limits: &query.Limits{Page: &page.Page{Size: 5}}})
 	require.Equal(t, page.InTransaction, detail(err))
 	tx.Rollback()
 

@@ -12,7 +12,6 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec/runtime/spill"
 	"github.com/hopgate/hopgate/internal/query/snapshot"
 	"github.com/hopgate/hopgate/internal/query/token"
-	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
 const (
@@ -30,7 +29,7 @@ type position struct {
 	keys    []graph.Value
 }
 
-// encode returns the position as bytes: the commit, its time, the hash, the rows left and the keys, each as a cell.
+// encode returns the position as bytes: the commit, its time, the hash, the rows left and the keys.
 func (p *position) encode() (dst []byte, err error) {
 	dst = binary.AppendUvarint(dst, p.at.Commit)
 	dst = binary.AppendVarint(dst, p.at.Time)
@@ -39,11 +38,10 @@ func (p *position) encode() (dst []byte, err error) {
 	dst = binary.AppendUvarint(dst, uint64(len(p.keys)))
 	start := len(dst)
 	for i, v := range p.keys {
-		var ok bool
-		if dst, ok = keys.AppendCell(dst, v); !ok {
+		if !held(v) {
 			return nil, refuse(KeyUnsupported, "key %d of ORDER BY is of type %s, which no page token holds; order by a property or an id instead", i+1, v.Kind())
 		}
-		if len(dst)-start > maxKeys {
+		if dst = spill.AppendValue(dst, v); len(dst)-start > maxKeys {
 			return nil, refuse(KeyTooLarge, "the keys of the last row of the page take more than the %d bytes that a page token holds; order by shorter ones", maxKeys)
 		}
 	}
@@ -71,13 +69,24 @@ func parse(b []byte) (p position, ok bool) {
 	}
 	p.left = int64(left) - 1
 	for range count {
-		v, _, isRef, rest, err := keys.Cell(b)
-		if err != nil || isRef {
+		v, rest, ok := spill.CutValue(b)
+		if !ok || !held(v) {
 			return p, false
 		}
-		p.keys, b = append(p.keys, graph.Detach(v)), rest
+		p.keys, b = append(p.keys, v), rest
 	}
 	return p, len(b) == 0
+}
+
+// held reports whether tokens hold a value: one that a property can have.
+func held(v graph.Value) bool {
+	switch v.Kind() {
+	case graph.Map, graph.VertexKind, graph.EdgeKind, graph.PathKind:
+		return false
+	case graph.List:
+		return !slices.ContainsFunc(v.List(), func(e graph.Value) bool { return !held(e) })
+	}
+	return true
 }
 
 // text signs a position.

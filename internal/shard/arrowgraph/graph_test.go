@@ -105,7 +105,7 @@ func TestReads(t *testing.T) {
 			}
 		}
 	}, open, shard.Aggregates, shard.FullText, shard.Turns, shard.Validation, shard.ReadMetering, shard.WireMetering, shard.Passing,
-		shard.ChangeDates, shard.DegreeBounds, shard.RuleScans, shard.Versions, shard.Commits)
+		shard.ChangeDates, shard.DegreeBounds, shard.RuleScans, shard.Versions, shard.Commits, shard.Positions)
 }
 
 // Queries with hops, paths and aggregates give the oracle's answers, and the plan has no operator that needs a feature.

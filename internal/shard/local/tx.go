@@ -14,6 +14,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/local/write"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/staging"
+	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // Tx is a transaction of a graph, made up of what reads it, what changes it, and its commit. It implements shard.Tx.
@@ -62,7 +63,7 @@ func (g *Graph) Features() *shard.FeatureSet { return &graphFeatures }
 
 // Features implements shard.Tx and shard.PartTx.
 func (tx *Tx) Features() shard.Features {
-	return shard.Features{Aggregates: tx, Text: tx, Turns: tx, Reads: tx, Passer: tx, Exact: tx, Dated: tx, Versions: tx, Commits: tx, Set: &graphFeatures}
+	return shard.Features{Aggregates: tx, Text: tx, Turns: tx, Reads: tx, Passer: tx, Exact: tx, Dated: tx, Versions: tx, Commits: tx, Positions: view.Cursors{}, Set: &graphFeatures}
 }
 
 // reader begins to read a snapshot.

@@ -163,7 +163,9 @@ func (s *rangeSeeker) start(ctx context.Context, equal [][]graph.Value, row int3
 	if s.missing != nil && s.n.Missing == plan.MissingFirst {
 		s.missing.done = true
 	}
-	s.cursor, _ = shard.CursorAt(tuple, id, s.n.Down)
+	if p := s.r.Tx.Features().Positions; p != nil { // without, the rows before are read, too
+		s.cursor, _ = p.CursorAt(tuple, id, s.n.Down)
+	}
 	return nil
 }
 

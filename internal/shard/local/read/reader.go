@@ -77,6 +77,7 @@ var partFeatures = shard.FeatureSet{
 	shard.RuleScans:    "every vertex is visible",
 	shard.Commits:      "the leader knows of the commits",
 	shard.Versions:     "the leader knows of the commits",
+	shard.Positions:    "who asks gives the cursors",
 }
 
 // Views returns the views of the shards, nil for those of other processes.

@@ -10,6 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/remote/wire"
+	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 var _ shard.Tx = (*Tx)(nil)
@@ -28,7 +29,7 @@ func (g *Graph) Features() *shard.FeatureSet { return &features }
 
 // Features implements shard.Tx.
 func (tx *Tx) Features() shard.Features {
-	return shard.Features{Aggregates: tx, Text: tx, Turns: tx, Validator: tx, Wire: tx, Exact: tx, Versions: (*versioned)(tx), Commits: (*committed)(tx), Set: &features}
+	return shard.Features{Aggregates: tx, Text: tx, Turns: tx, Validator: tx, Wire: tx, Exact: tx, Versions: (*versioned)(tx), Commits: (*committed)(tx), Positions: view.Cursors{}, Set: &features}
 }
 
 // index returns an index over vertices, or an id space, or an index over edges with their type. It must be online.

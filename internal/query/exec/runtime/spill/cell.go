@@ -9,8 +9,8 @@ import (
 	"github.com/hopgate/hopgate/internal/graph/temporal"
 )
 
-// AppendValue appends a value of any kind: a byte for the kind, then its contents. Only the process that writes the file reads
-// it; docs/format.md describes stored values.
+// AppendValue appends a value of any kind: a byte for the kind, then its contents. Only the process that writes a file reads
+// it; the tokens of pages have such values, too. docs/format.md describes stored values.
 func AppendValue(dst []byte, v graph.Value) []byte {
 	dst = append(dst, byte(v.Kind()))
 	switch v.Kind() {
@@ -72,6 +72,14 @@ func AppendValue(dst []byte, v graph.Value) []byte {
 		return appendAll(appendAll(dst, v.Path().Vertices), v.Path().Edges)
 	}
 	return dst
+}
+
+// CutValue reads a value off the head of b, which AppendValue has written, and returns what follows; ok is false for other bytes. The value shares
+// no memory with b.
+func CutValue(b []byte) (v graph.Value, rest []byte, ok bool) {
+	d := decoder{b: b}
+	v = d.value()
+	return v, d.b, !d.bad
 }
 
 func appendText(dst []byte, s string) []byte {
