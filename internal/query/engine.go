@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -330,9 +331,13 @@ func (e *Engine) startOnce(res *Result) error {
 	params := p.bind(req.Params)
 	if pg := req.Limits.page(); pg != nil {
 		r := page.Request{Text: "statement " + req.Statement, Params: req.Params}
-		if ctx, params, err = pg.Begin(ctx, &e.tokens, g, name, r, p.exec.Columns(), req.MaxRows); err != nil {
+		if ctx, err = pg.Begin(ctx, &e.tokens, g, name, r, req.MaxRows); err != nil {
 			return p.placed(pg.Failed(err))
 		}
+		if params, err = pg.Params(p.exec.Columns()); err != nil {
+			return err
+		}
+		maps.Copy(params, req.Params)
 	}
 	if ctx, err = asof.Query(ctx, p.query(), params); err != nil {
 		return p.placed(err)

@@ -18,6 +18,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fetch/verify"
 	"github.com/hopgate/hopgate/internal/query/fetchplan"
 	"github.com/hopgate/hopgate/internal/query/fresh"
+	"github.com/hopgate/hopgate/internal/query/page"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/query/snapshot"
@@ -50,6 +51,8 @@ type FetchRequest struct {
 	Unsafe    error // the error for an operation that writes; nil: it may write
 	// Condition, if not nil, gives the answer to a reading request a weak tag, or says that the client has it: then nothing is written.
 	Condition *fresh.Condition
+	// Page, if not nil, is the page of the one array of a reading request that is asked for.
+	Page *page.Page
 	// Items, if not nil, takes the items of the one array of a reading request, and sends the answer if nothing fails before.
 	Items Items
 }
@@ -158,12 +161,18 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, need a
 		return res, err
 	}
 	q.trace.Enter("begin")
+	if ctx, err = pageOf(ctx, e, q, g, &req); err != nil {
+		return res, err
+	}
 	tx, err := beginOn(ctx, g, mode, req.Stale)
 	if err != nil {
-		return res, err
+		return res, req.Page.Failed(err)
 	}
 	defer tx.Rollback()
 	q.at = snapshot.Of(tx)
+	if err := req.Page.Reads(tx); err != nil {
+		return res, err
+	}
 	defer func() {
 		if req.Snapshot != nil {
 			*req.Snapshot = q.snapshot(e, g)
@@ -183,6 +192,7 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, need a
 	if err := run.look(ctx, lookups, charge.Add); err != nil {
 		return res, err
 	}
+	run.page = req.Page // not of what was looked up
 	run.condition(ctx, &req, r, catalog)
 	if mode == shard.Read && req.Items != nil {
 		return run.items(ctx, r, req.Items)
@@ -213,6 +223,26 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, need a
 	}
 	res.Began = err == nil
 	return res, err
+}
+
+// pageOf begins the page that a fetch asks for, if it does, and returns the context to read it in.
+func pageOf(ctx context.Context, e *Engine, q *Running, g shard.Graph, req *FetchRequest) (context.Context, error) {
+	if req.Page == nil {
+		return ctx, nil
+	}
+	if fetchWrites(req.Method) {
+		return nil, req.Page.RefuseWrite()
+	}
+	ctx, err := req.Page.Begin(ctx, &e.tokens, g, q.on(), page.Request{Text: "fetch " + req.Method + " " + string(req.Body)}, 0)
+	return ctx, req.Page.Failed(err)
+}
+
+// Page implements fetch.Paged.
+func (r *fetchRun) Page() fetch.Pager {
+	if r.page == nil {
+		return nil
+	}
+	return r.page
 }
 
 func fetchWrites(method string) bool {
@@ -302,6 +332,7 @@ type fetchRun struct {
 	programs *fetchplan.Programs
 	// waitedFor says that others wait for the end of the transaction.
 	waitedFor bool
+	page      *page.Page    // that the client asks for, or nil
 	inner     *exec.Env     // of the statement that runs the fetch, or nil
 	rows      *exec.Rows    // of the plan that runs
 	kept      exec.Retained // the memory of items after it

@@ -14,7 +14,7 @@ import (
 // request was checked.
 func (r *fetchRun) condition(ctx context.Context, req *FetchRequest, parsed *syntax.Request, catalog uint64) {
 	req.Condition.Reset() // it may be a rerun
-	if req.Condition == nil || req.Stale > 0 || fetchWrites(req.Method) {
+	if req.Condition == nil || req.Page != nil || req.Stale > 0 || fetchWrites(req.Method) {
 		return
 	}
 	r.cond = req.Condition

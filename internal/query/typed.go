@@ -62,6 +62,16 @@ func (l *Limits) page() *page.Page {
 	return l.Page
 }
 
+// SetPage makes a request ask for a page, nil for the whole answer.
+func (r *Request) SetPage(pg *page.Page) {
+	if r.Limits == nil && pg != nil {
+		r.Limits = new(Limits)
+	}
+	if r.Limits != nil {
+		r.Limits.Page = pg
+	}
+}
+
 // units returns the ceiling of the estimated cost.
 func (l *Limits) units() int64 {
 	if l == nil {

@@ -27,20 +27,23 @@ func NewCache(size int) *Cache {
 	}
 }
 
-// program returns the cached program of a request, or binds it. A nil cache keeps nothing.
-func (c *Cache) program(r *syntax.Request, cat graph.Catalog) (*bind.Program, error) {
+// program returns the cached program of a request, or binds it; that of a page, if pg is not nil, has other plans. A nil cache keeps nothing.
+func (c *Cache) program(r *syntax.Request, cat graph.Catalog, pg Pager) (*bind.Program, error) {
 	if c == nil {
-		return bind.Request(r, cat)
+		return bindPage(r, cat, pg)
 	}
 	r.Steps.Add(len(r.Doc.Nodes) / 4)
 	key := shape(r)
+	if pg != nil {
+		key = pg.Key() + key
+	}
 	c.mu.Lock()
 	p := c.programs[key]
 	c.mu.Unlock()
 	if p != nil && p.Props == len(cat.AllProps()) && p.Indexes == cat.Version() {
 		return p, nil
 	}
-	p, err := bind.Request(r, cat)
+	p, err := bindPage(r, cat, pg)
 	if err != nil || p.Fixed {
 		return p, err
 	}

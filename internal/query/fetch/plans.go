@@ -72,7 +72,7 @@ func Key(cat graph.Catalog, label string) string { return bind.New(nil, cat).Key
 
 // Count runs a head request of one table and returns the number of its rows.
 func Count(ctx context.Context, r *syntax.Request, runner Runner, cache *Cache) (n int64, err error) {
-	p, err := cache.program(r, runner.Catalog())
+	p, err := cache.program(r, runner.Catalog(), nil)
 	if err != nil {
 		return 0, err
 	}

@@ -50,6 +50,8 @@ type run struct {
 	row    []graph.Value
 	rows   int // written so far, including nested ones
 	start  time.Time
+	page   Pager       // or nil
+	paged  *bind.Query // its array's
 }
 
 // madeText is the result of a hidden query. Its rows count each time they are written.
@@ -90,6 +92,9 @@ func Run(ctx context.Context, r *syntax.Request, runner Runner, cache *Cache, w 
 func start(ctx context.Context, r *syntax.Request, runner Runner, cache *Cache, w io.Writer) *run {
 	x := &run{ctx: ctx, req: r, runner: runner, cache: cache, start: time.Now(), params: make(map[string]graph.Value)}
 	x.w = writer{w: w, run: x, buf: append(make([]byte, 0, 4<<10), '{')}
+	if p, ok := runner.(Paged); ok {
+		x.page = p.Page()
+	}
 	return x
 }
 
@@ -101,7 +106,7 @@ func (x *run) all() (err error) {
 	if x.req.Root == nil {
 		return x.write()
 	}
-	prog, err := x.cache.program(x.req, x.runner.Catalog())
+	prog, err := x.cache.program(x.req, x.runner.Catalog(), x.page)
 	if err != nil {
 		return err
 	}
@@ -120,6 +125,11 @@ func (x *run) all() (err error) {
 	if err := x.lift(prog.Params); err != nil {
 		return err
 	}
+	if x.page != nil {
+		if err := x.paginate(prog); err != nil {
+			return err
+		}
+	}
 	return x.members(prog.Members)
 }
 
@@ -132,7 +142,7 @@ func (x *run) envelope() {
 	if x.plans != nil {
 		b = append(append(append(b, `"@explain":{`...), x.plans...), "},"...)
 	}
-	b = append(b, `"ok":true,"code":200,"msg":"success","time":`...)
+	b = append(x.nextPage(b), `"ok":true,"code":200,"msg":"success","time":`...)
 	x.w.buf = append(appendInt(b, time.Since(x.start).Milliseconds()), '}')
 }
 
@@ -374,6 +384,12 @@ func (x *run) query(q *bind.Query, write func(row []graph.Value) error) error {
 	n := 0
 	limit := x.req.Limits.Rows
 	err := x.runner.Run(x.ctx, q.Q, x.params, func(b *graph.Batch) error {
+		if q == x.paged && x.page != nil {
+			var err error
+			if b, err = x.page.Take(q.Q.Names, b); b == nil {
+				return err
+			}
+		}
 		if cap(x.row) < len(b.Cols) {
 			x.row = make([]graph.Value, len(b.Cols))
 		}

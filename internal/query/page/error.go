@@ -75,6 +75,11 @@ func (p *Page) RefuseTyped() error {
 	return refuse(NeedsOrder, "a traversal has no pages: the order of its rows is not total")
 }
 
+// RefuseWrite returns the error of a page of a fetch that writes.
+func (p *Page) RefuseWrite() error {
+	return refuse(ReadOnly, "only a fetch that reads has pages")
+}
+
 // Refuse returns the error of a page within an explicit transaction; nil without a page.
 func (p *Page) Refuse() error {
 	if p == nil {

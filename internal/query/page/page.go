@@ -2,7 +2,6 @@ package page
 
 import (
 	"context"
-	"maps"
 	"strconv"
 	"strings"
 
@@ -98,21 +97,20 @@ func (p *Page) Columns(names []string) []string {
 	return names
 }
 
-// Begin starts a run of the page of a request to a graph, by a plan whose columns have names, for at most some rows (0: no limit). It returns
-// the context to read it in, and the parameters of the plan.
+// Begin starts a run of the page of a request to a graph, for at most some rows (0: no limit), and returns the context to read it in.
 func (p *Page) Begin(
-	ctx context.Context, tokens *snapshot.Tokens, g shard.Graph, name string, r Request, names []string, most int64,
-) (context.Context, map[string]graph.Value, error) {
+	ctx context.Context, tokens *snapshot.Tokens, g shard.Graph, name string, r Request, most int64,
+) (context.Context, error) {
 	log := restricted.Whole(g).ChangeLog()
 	if log == nil {
-		return nil, nil, needsLog(name)
+		return nil, needsLog(name)
 	}
 	st, err := log.LogState(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if st.Mode == changelog.Off {
-		return nil, nil, needsLog(name)
+		return nil, needsLog(name)
 	}
 	r.At = asof.Text(ctx)
 	*p = Page{Size: p.Size, Token: p.Token, tokens: tokens, g: g, name: name, ctx: ctx}
@@ -121,9 +119,6 @@ func (p *Page) Begin(
 	}
 	p.room = p.rows
 	p.now.request, p.now.left = r.hash(), -1
-	params := make(map[string]graph.Value, len(r.Params)+8)
-	maps.Copy(params, r.Params)
-	size := int64(p.room) + 1
 	if p.Token != "" {
 		moment := ""
 		ok, err := tokens.Sign(ctx, g, name, func(s *token.Signer) (err error) {
@@ -135,24 +130,34 @@ func (p *Page) Begin(
 		})
 		switch {
 		case err != nil:
-			return nil, nil, err
+			return nil, err
 		case !ok:
-			return nil, nil, needsLog(name)
-		case p.from.request != p.now.request || len(p.from.keys) != keysOf(names): // or a constraint was created or dropped
-			return nil, nil, refuse(OtherRequest, "the page token is of another request: all but the size of the page must be as for the first one"+again)
+			return nil, needsLog(name)
+		case p.from.request != p.now.request:
+			return nil, refuse(OtherRequest, "the page token is of another request: all but the size of the page must be as for the first one"+again)
 		}
 		if ctx, err = asof.With(ctx, "pageToken", moment); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		if p.now.left = p.from.left; p.from.left >= 0 {
-			size = min(size, p.from.left)
-		}
-		for i, v := range p.from.keys {
-			params[keyName(i)] = v
-		}
+		p.now.left = p.from.left
 	}
-	params[sizeParam] = graph.IntValue(size)
-	return ctx, params, nil
+	return ctx, nil
+}
+
+// Params returns the parameters of the plan of the page whose columns have names, beside those of the request.
+func (p *Page) Params(names []string) (map[string]graph.Value, error) {
+	if n := keysOf(names); p.Token != "" && n != len(p.from.keys) { // a constraint was created or dropped
+		return nil, refuse(OtherRequest, "the order of the rows has other keys than when the page token was made"+again)
+	}
+	size := int64(p.room) + 1
+	if p.now.left >= 0 {
+		size = min(size, p.now.left)
+	}
+	params := map[string]graph.Value{sizeParam: graph.IntValue(size)}
+	for i, v := range p.from.keys {
+		params[keyName(i)] = v
+	}
+	return params, nil
 }
 
 func needsLog(name string) error {

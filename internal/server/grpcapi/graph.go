@@ -18,6 +18,7 @@ import (
 	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/asof"
+	"github.com/hopgate/hopgate/internal/query/page"
 	"github.com/hopgate/hopgate/internal/query/trusted"
 	"github.com/hopgate/hopgate/internal/server/feed"
 	"github.com/hopgate/hopgate/internal/server/mcpapi"
@@ -55,6 +56,11 @@ func (s *graphService) Query(req *pb.QueryRequest, stream grpc.ServerStreamingSe
 	if q.Limits, err = limits(ctx); err != nil {
 		return wire.GRPCError(err)
 	}
+	pg, err := page.New("page_size", int64(req.GetPageSize()), req.GetPageToken())
+	if err != nil {
+		return wire.GRPCError(err)
+	}
+	q.SetPage(pg)
 	if claims := req.GetAsClaims(); claims != "" {
 		if ctx, err = access.As(ctx, cmp.Or(q.Graph, query.DefaultGraph), claims); err != nil {
 			return wire.GRPCError(err)
@@ -205,6 +211,9 @@ func (s *graphService) Fetch(req *pb.FetchRequest, stream grpc.ServerStreamingSe
 	if err != nil {
 		return wire.GRPCError(err)
 	}
+	if q.Page, err = page.New("page_size", int64(req.GetPageSize()), req.GetPageToken()); err != nil {
+		return wire.GRPCError(err)
+	}
 	q.Condition = condition(ctx)
 	code, err := s.e.Fetch(ctx, q, chunks{stream})
 	stream.SetTrailer(costTrailer(&took))
@@ -216,7 +225,7 @@ func (s *graphService) Fetch(req *pb.FetchRequest, stream grpc.ServerStreamingSe
 	if q.Condition != nil && q.Condition.Unmodified {
 		return nil
 	}
-	return stream.Send(&pb.FetchResponse{Code: uint32(code), Cost: summary.CostProto(&took)})
+	return stream.Send(&pb.FetchResponse{Code: uint32(code), Cost: summary.CostProto(&took), NextPageToken: q.Page.Next()})
 }
 
 // timeoutOf converts a timeout; an absent one is 0.

@@ -14,6 +14,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fetch"
 	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/query/fresh"
+	"github.com/hopgate/hopgate/internal/query/page"
 	"github.com/hopgate/hopgate/internal/query/trusted"
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
@@ -57,6 +58,10 @@ func (h *Handler) fetch(w http.ResponseWriter, r *http.Request, method string) {
 		out.fail(nil, err, start)
 		return
 	}
+	if req.Page, err = pageOf(values); err != nil {
+		out.fail(nil, err, start)
+		return
+	}
 	if values.Has("operation") || values.Has("hash") {
 		h.fetchOperation(r, out, req, values, start)
 		return
@@ -75,6 +80,26 @@ func (h *Handler) fetch(w http.ResponseWriter, r *http.Request, method string) {
 		return
 	}
 	out.finish(code, nil)
+}
+
+// pageOf returns the page that a fetch asks for by the URL parameters pageSize and pageToken, or nil.
+func pageOf(values url.Values) (*page.Page, error) {
+	if !values.Has("pageSize") && !values.Has("pageToken") {
+		return nil, nil
+	}
+	size := int64(0)
+	if text := values.Get("pageSize"); text != "" {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 1 {
+			n = -1
+		}
+		size = n
+	}
+	pg, err := page.New("pageSize", size, values.Get("pageToken"))
+	if pg == nil && err == nil { // both are empty
+		_, err = page.New("pageSize", -1, "")
+	}
+	return pg, err
 }
 
 // fetchOperation answers a fetch that names a trusted operation in its query string, by operation or hash: its body has the parameters.
@@ -147,6 +172,9 @@ type fetchWriter struct {
 	cond   *fresh.Condition
 }
 
+// pageTrailer is the trailer with the token of the next page of an answer whose format has no place for it.
+const pageTrailer = "Hopgate-Next-Page-Token"
+
 const mediaFetch = "application/json; charset=utf-8"
 
 // run runs a fetch and tells what it took, in a header or a trailer.
@@ -156,6 +184,9 @@ func (f *fetchWriter) run(r *http.Request, e *query.Engine, req query.FetchReque
 	if code, err = e.Fetch(r.Context(), req, f); err == nil {
 		f.w.Header().Set(costHeader, f.took.String())
 		tellSnapshot(f.w, snapshot)
+		if next := req.Page.Next(); next != "" && req.Items != nil {
+			f.w.Header().Set(http.TrailerPrefix+pageTrailer, next)
+		}
 	}
 	return code, err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/asof"
 	"github.com/hopgate/hopgate/internal/query/fresh"
+	"github.com/hopgate/hopgate/internal/query/page"
 	"github.com/hopgate/hopgate/internal/query/trusted"
 	"github.com/hopgate/hopgate/internal/server/summary"
 	"github.com/hopgate/hopgate/internal/server/wire"
@@ -32,6 +33,9 @@ type queryRequest struct {
 	TimeoutMs  int64           `json:"timeoutMs"`
 	MaxRows    int64           `json:"maxRows"`
 	MaxCost    int64           `json:"maxCost"` // units that it may be expected to take
+	PageSize   int64           `json:"pageSize"`
+	PageToken  string          `json:"pageToken"`
+	Bookmarks  []string        `json:"bookmarks"` // of Neo4j's clients: snapshots that it has at least
 	// MaxExecutionTime is Neo4j's name for the timeout, in seconds; TimeoutMs takes precedence.
 	MaxExecutionTime int64 `json:"maxExecutionTime"`
 	// Counters are always sent.
@@ -238,6 +242,11 @@ func (q *queryRequest) request(r *http.Request, charge *memory.Charge) (req quer
 	if most > 0 {
 		req.Limits = &query.Limits{Units: most}
 	}
+	pg, err := page.New("pageSize", q.PageSize, q.PageToken)
+	if err != nil {
+		return req, err
+	}
+	req.SetPage(pg)
 	typed := strings.HasPrefix(mediaType(r.Header.Get("Content-Type")), mediaTyped)
 	if req.Params, err = wire.DecodeParams(q.Parameters, typed, charge); err != nil {
 		return req, err

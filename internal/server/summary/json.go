@@ -55,6 +55,10 @@ func AppendJSON(dst []byte, s query.Summary) []byte {
 		dst = append(dst, `,"truncated":true,"truncatedReason":`...)
 		dst = notation.AppendJSONString(dst, reason)
 	}
+	if s.NextPage != "" {
+		dst = append(dst, `,"nextPageToken":`...)
+		dst = notation.AppendJSONString(dst, s.NextPage)
+	}
 	if len(s.Hops) > 0 {
 		dst = append(dst, `,"hops":[`...)
 		for i, h := range s.Hops {

@@ -18,7 +18,7 @@ func Proto(s query.Summary) *pb.QuerySummary {
 	out := &pb.QuerySummary{
 		Counters: CountersProto(s.Counters, s.Schema), Type: s.Type,
 		Plan: PlanProto(s.Plan), Truncated: s.Truncated, Notifications: NotificationsProto(s.Notifications),
-		Cost: CostProto(&s.Cost),
+		Cost: CostProto(&s.Cost), NextPageToken: s.NextPage,
 	}
 	if s.Plan != nil && s.Plan.Quote != nil {
 		if out.Quote = (&pb.Quote{Reason: s.Plan.Quote.Reason}); s.Plan.Quote.Reason == "" {

@@ -513,7 +513,12 @@ type QueryRequest struct {
 	Operation     string `protobuf:"bytes,9,opt,name=operation,proto3" json:"operation,omitempty"`
 	OperationHash string `protobuf:"bytes,10,opt,name=operation_hash,json=operationHash,proto3" json:"operation_hash,omitempty"`
 	// A moment to read: a token, or a date and time such as 2026-03-01T12:00:00Z; "": the present. A statement that writes fails with it.
-	At            string `protobuf:"bytes,11,opt,name=at,proto3" json:"at,omitempty"`
+	At string `protobuf:"bytes,11,opt,name=at,proto3" json:"at,omitempty"`
+	// Rows of a page, at most 100,000; 0 and no token: the whole answer. The statement only reads, and ends in an ORDER BY that tells all rows
+	// apart.
+	PageSize uint32 `protobuf:"varint,12,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// The next_page_token of the page before; "": the first page. All but page_size must be as for that.
+	PageToken     string `protobuf:"bytes,13,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -621,6 +626,20 @@ func (x *QueryRequest) GetOperationHash() string {
 func (x *QueryRequest) GetAt() string {
 	if x != nil {
 		return x.At
+	}
+	return ""
+}
+
+func (x *QueryRequest) GetPageSize() uint32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *QueryRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
 	}
 	return ""
 }
@@ -784,7 +803,9 @@ type QuerySummary struct {
 	Type string `protobuf:"bytes,6,opt,name=type,proto3" json:"type,omitempty"`
 	Cost *Cost  `protobuf:"bytes,7,opt,name=cost,proto3" json:"cost,omitempty"`
 	// What the statement would take at most; set for EXPLAIN.
-	Quote         *Quote `protobuf:"bytes,8,opt,name=quote,proto3" json:"quote,omitempty"`
+	Quote *Quote `protobuf:"bytes,8,opt,name=quote,proto3" json:"quote,omitempty"`
+	// The page_token of the next page; "": there is none.
+	NextPageToken string `protobuf:"bytes,9,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -873,6 +894,13 @@ func (x *QuerySummary) GetQuote() *Quote {
 		return x.Quote
 	}
 	return nil
+}
+
+func (x *QuerySummary) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 // Counters count the changes of a statement.
@@ -1232,7 +1260,10 @@ type FetchRequest struct {
 	OperationHash string            `protobuf:"bytes,7,opt,name=operation_hash,json=operationHash,proto3" json:"operation_hash,omitempty"`
 	Parameters    map[string]*Value `protobuf:"bytes,8,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// A moment to read, as in QueryRequest. A method that writes fails with it.
-	At            string `protobuf:"bytes,9,opt,name=at,proto3" json:"at,omitempty"`
+	At string `protobuf:"bytes,9,opt,name=at,proto3" json:"at,omitempty"`
+	// Items of a page of the request's one array, as in QueryRequest.
+	PageSize      uint32 `protobuf:"varint,10,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	PageToken     string `protobuf:"bytes,11,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1330,6 +1361,20 @@ func (x *FetchRequest) GetAt() string {
 	return ""
 }
 
+func (x *FetchRequest) GetPageSize() uint32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *FetchRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // FetchResponse is a chunk of the JSON text. Chunks may end within a character.
 type FetchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1337,7 +1382,9 @@ type FetchResponse struct {
 	// The code of the response, 200 for success, only in the last response.
 	Code uint32 `protobuf:"varint,2,opt,name=code,proto3" json:"code,omitempty"`
 	// Only in the last response.
-	Cost          *Cost `protobuf:"bytes,3,opt,name=cost,proto3" json:"cost,omitempty"`
+	Cost *Cost `protobuf:"bytes,3,opt,name=cost,proto3" json:"cost,omitempty"`
+	// The page_token of the next page, only in the last response; "": there is none.
+	NextPageToken string `protobuf:"bytes,4,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1391,6 +1438,13 @@ func (x *FetchResponse) GetCost() *Cost {
 		return x.Cost
 	}
 	return nil
+}
+
+func (x *FetchResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 // TransactRequest is one step of an explicit transaction.
@@ -2000,7 +2054,7 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\aprofile\x18\x03 \x01(\tR\aprofile\x12\x16\n" +
 	"\x06tokens\x18\x04 \x01(\rR\x06tokens\")\n" +
 	"\rAgentResponse\x12\x18\n" +
-	"\amessage\x18\x01 \x01(\fR\amessage\"\x99\x04\n" +
+	"\amessage\x18\x01 \x01(\fR\amessage\"\xd5\x04\n" +
 	"\fQueryRequest\x12\x1c\n" +
 	"\tstatement\x18\x01 \x01(\tR\tstatement\x12H\n" +
 	"\n" +
@@ -2016,7 +2070,10 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\toperation\x18\t \x01(\tR\toperation\x12%\n" +
 	"\x0eoperation_hash\x18\n" +
 	" \x01(\tR\roperationHash\x12\x0e\n" +
-	"\x02at\x18\v \x01(\tR\x02at\x1aP\n" +
+	"\x02at\x18\v \x01(\tR\x02at\x12\x1b\n" +
+	"\tpage_size\x18\f \x01(\rR\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\r \x01(\tR\tpageToken\x1aP\n" +
 	"\x0fParametersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.hopgate.v1.ValueR\x05value:\x028\x01\"\xac\x01\n" +
@@ -2026,7 +2083,7 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\asummary\x18\x03 \x01(\v2\x18.hopgate.v1.QuerySummaryH\x00R\asummaryB\x06\n" +
 	"\x04part\"%\n" +
 	"\vQueryHeader\x12\x16\n" +
-	"\x06fields\x18\x01 \x03(\tR\x06fields\"\xd6\x02\n" +
+	"\x06fields\x18\x01 \x03(\tR\x06fields\"\xfe\x02\n" +
 	"\fQuerySummary\x120\n" +
 	"\bcounters\x18\x01 \x01(\v2\x14.hopgate.v1.CountersR\bcounters\x12(\n" +
 	"\x04plan\x18\x02 \x01(\v2\x14.hopgate.v1.PlanNodeR\x04plan\x12\x1c\n" +
@@ -2035,7 +2092,8 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\rnotifications\x18\x05 \x03(\v2\x18.hopgate.v1.NotificationR\rnotifications\x12\x12\n" +
 	"\x04type\x18\x06 \x01(\tR\x04type\x12$\n" +
 	"\x04cost\x18\a \x01(\v2\x10.hopgate.v1.CostR\x04cost\x12'\n" +
-	"\x05quote\x18\b \x01(\v2\x11.hopgate.v1.QuoteR\x05quote\"\x86\x04\n" +
+	"\x05quote\x18\b \x01(\v2\x11.hopgate.v1.QuoteR\x05quote\x12&\n" +
+	"\x0fnext_page_token\x18\t \x01(\tR\rnextPageToken\"\x86\x04\n" +
 	"\bCounters\x12)\n" +
 	"\x10contains_updates\x18\x01 \x01(\bR\x0fcontainsUpdates\x12#\n" +
 	"\rnodes_created\x18\x02 \x01(\x04R\fnodesCreated\x12#\n" +
@@ -2083,7 +2141,7 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\n" +
 	"_wire_sentB\x10\n" +
 	"\x0e_wire_receivedB\b\n" +
-	"\x06_edges\"\xbc\x03\n" +
+	"\x06_edges\"\xf8\x03\n" +
 	"\fFetchRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x16\n" +
 	"\x06method\x18\x02 \x01(\tR\x06method\x12\x18\n" +
@@ -2095,14 +2153,19 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\n" +
 	"parameters\x18\b \x03(\v2(.hopgate.v1.FetchRequest.ParametersEntryR\n" +
 	"parameters\x12\x0e\n" +
-	"\x02at\x18\t \x01(\tR\x02at\x1aP\n" +
+	"\x02at\x18\t \x01(\tR\x02at\x12\x1b\n" +
+	"\tpage_size\x18\n" +
+	" \x01(\rR\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\v \x01(\tR\tpageToken\x1aP\n" +
 	"\x0fParametersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
-	"\x05value\x18\x02 \x01(\v2\x11.hopgate.v1.ValueR\x05value:\x028\x01\"_\n" +
+	"\x05value\x18\x02 \x01(\v2\x11.hopgate.v1.ValueR\x05value:\x028\x01\"\x87\x01\n" +
 	"\rFetchResponse\x12\x14\n" +
 	"\x05chunk\x18\x01 \x01(\fR\x05chunk\x12\x12\n" +
 	"\x04code\x18\x02 \x01(\rR\x04code\x12$\n" +
-	"\x04cost\x18\x03 \x01(\v2\x10.hopgate.v1.CostR\x04cost\"\xeb\x01\n" +
+	"\x04cost\x18\x03 \x01(\v2\x10.hopgate.v1.CostR\x04cost\x12&\n" +
+	"\x0fnext_page_token\x18\x04 \x01(\tR\rnextPageToken\"\xeb\x01\n" +
 	"\x0fTransactRequest\x121\n" +
 	"\x05begin\x18\x01 \x01(\v2\x19.hopgate.v1.TransactBeginH\x00R\x05begin\x12+\n" +
 	"\x03run\x18\x02 \x01(\v2\x17.hopgate.v1.TransactRunH\x00R\x03run\x124\n" +

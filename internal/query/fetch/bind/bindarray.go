@@ -23,6 +23,7 @@ func (b *answers) whole(m *syntax.Member, sc *Scope) (*Output, error) {
 	b.Close(lv, l.node)
 	q := lv.Query
 	out := &Output{Kind: OutArray, Lit: b.literal(m.Key, m.Kind), Query: q, Elem: l.elem, Page: l.page, Explain: l.explain || b.explain}
+	out.Whole = m.Array.Count == nil && m.Array.Page == nil
 	if l.page != nil {
 		total, err := b.totals(m, sc, l.page)
 		if err != nil {

@@ -39,6 +39,7 @@ type Output struct {
 	Fields  []Field
 	Elem    *Element
 	Page    *Paging // of an array with a total
+	Whole   bool    // an array without a count or a page
 	Members []*Output
 	Explain bool
 }
