@@ -125,6 +125,7 @@ type Engine struct {
 	gate     *admission.Gate
 	hotspots shard.Hotspots // of explicit transactions
 	tokens   snapshot.Tokens
+	numbers  numbers
 
 	labelled atomic.Int32 // number of profiles being taken
 

@@ -8,12 +8,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/hopgate/hopgate/internal/bolt"
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/query/changes"
 )
 
 const (
@@ -21,8 +19,6 @@ const (
 	tableTime = 300 * time.Second
 	// lookupTime bounds a question for the gateways' records.
 	lookupTime = 5 * time.Second
-	// bookmarkPrefix is the prefix of this server's bookmarks.
-	bookmarkPrefix = "hg1:"
 )
 
 // Route implements bolt.Backend.
@@ -84,58 +80,4 @@ func lookup(ctx context.Context, name string) ([]string, error) {
 	}
 	slices.Sort(out)
 	return out, nil
-}
-
-// numbers count the states of graphs that commits have left, commands included, which no log counts.
-type numbers struct{ last atomic.Uint64 }
-
-// next returns the number of a state with all acknowledged commits. changed says that a commit has changed something, which advances it.
-func (n *numbers) next(changed bool) uint64 {
-	for {
-		last := n.last.Load()
-		if last > 0 && !changed {
-			return last
-		}
-		next := max(last+1, uint64(time.Now().UnixMicro()))
-		if n.last.CompareAndSwap(last, next) {
-			return next
-		}
-	}
-}
-
-// bookmark names the state of a graph after a commit, which may have changed nothing, by a number and the token of its snapshot, if it has one.
-func (p *peer) bookmark(graphName string, changed bool, token string) string {
-	b := bookmarkPrefix + graphName + ":" + strconv.FormatUint(p.s.numbers.next(changed), 10)
-	if token != "" {
-		b += "-" + token
-	}
-	return b
-}
-
-// reached checks that the graph of a bookmark has the bookmark's snapshot. A transaction sees all writes acknowledged before it began, so it
-// waits for none.
-func (p *peer) reached(ctx context.Context, b string) error {
-	rest, ok := strings.CutPrefix(b, bookmarkPrefix)
-	at := strings.LastIndexByte(rest, ':')
-	if !ok || at < 1 {
-		return graph.InvalidBookmark(b)
-	}
-	number, token, signed := strings.Cut(rest[at+1:], "-")
-	if _, err := strconv.ParseUint(number, 10, 64); err != nil {
-		return graph.InvalidBookmark(b)
-	}
-	if !signed {
-		return nil
-	}
-	err := p.s.e.Reached(ctx, rest[:at], token)
-	if err == nil {
-		return nil
-	}
-	switch e := graph.AsError(err); {
-	case e.Kind == graph.KindNotFound, e.Detail == changes.OtherGraph:
-		return nil // the graph has been dropped, or made again: nothing of it is left to see
-	case e.Kind == graph.KindUnavailable:
-		return err
-	}
-	return graph.InvalidBookmark(b)
 }

@@ -34,7 +34,6 @@ const (
 
 // Server serves Bolt.
 type Server struct {
-	numbers  numbers
 	e        *query.Engine
 	host     *request.Host
 	opt      Options

@@ -34,6 +34,9 @@ POST /v1/query {"statement": "CALL db.operations.put($text)", "parameters": {"te
 POST /v1/query?at=- {"statement": "RETURN 1"} 400
 POST /v1/query {"statement": "RETURN 1", "at": "-"} 400
 POST /get?at=- {"User": {"id": 1}} 200
+POST /v1/query {"statement": "MATCH (n:User) RETURN n ORDER BY n.id", "pageSize": 1} 400
+POST /v1/query {"statement": "MATCH (n:User) RETURN n ORDER BY n.id", "pageToken": "x", "bookmarks": []} 400
+POST /get?pageSize=1&pageToken=x {"User[]": {"User": {}}} 200
 POST /v1/traverse {"from": {"label": "User", "property": "id", "value": 1}, "edges": ["KNOWS"], "hops": 1, "at": "-"} 400
 POST /v1/query {"operation": "by_id", "parameters": {"id": 1}} 200
 POST /v1/query {"hash": "none"} 404

@@ -169,11 +169,16 @@ func (h *Handler) query(w http.ResponseWriter, r *http.Request, neo4j bool) {
 		return
 	}
 	defer res.Close()
-	writeResult(w, res, f, status, nil)
+	var tail func([]byte) []byte
+	if neo4j {
+		tail = func(dst []byte) []byte {
+			return appendBookmark(dst, h.e.Bookmark(res.Graph(), res.Writes(), res.Snapshot()))
+		}
+	}
+	writeResult(w, res, f, status, tail)
 }
 
-// queryRequest parses a request, and returns the moment in its body. It accepts members of Neo4j's clients that have no effect here, such as
-// bookmarks: a read sees everything acknowledged before it.
+// queryRequest parses a request, and returns the moment in its body. It accepts members of Neo4j's clients that have no effect here.
 func (h *Handler) queryRequest(w http.ResponseWriter, r *http.Request, neo4j bool) (req query.Request, at string, err error) {
 	body, err := h.body(w, r)
 	if err != nil {
@@ -192,6 +197,9 @@ func (h *Handler) queryRequest(w http.ResponseWriter, r *http.Request, neo4j boo
 	if err := h.reached(r, q.Graph); err != nil {
 		return req, "", err
 	}
+	if err := h.bookmarks(r, &q); err != nil {
+		return req, "", err
+	}
 	req.Unsafe = h.checkWrite(r)
 	if q.Operation == "" && q.Hash == "" {
 		return req, q.At, wire.CheckStatement(q.Statement)
@@ -201,6 +209,16 @@ func (h *Handler) queryRequest(w http.ResponseWriter, r *http.Request, neo4j boo
 	}
 	req.Operation = &trusted.Call{Name: q.Operation, Hash: q.Hash}
 	return req, q.At, nil
+}
+
+// bookmarks checks that graphs have the snapshots of a request's bookmarks.
+func (h *Handler) bookmarks(r *http.Request, q *queryRequest) error {
+	for _, b := range q.Bookmarks {
+		if err := h.e.ReachedBookmark(r.Context(), b); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // graphOf returns the graph in a path of Neo4j's Query API.
@@ -432,6 +450,11 @@ func writeLines(w http.ResponseWriter, res *query.Result, f format, status int, 
 	res.Sending()
 	_, _ = w.Write(buf)
 	tell(w, res)
+}
+
+// appendBookmark appends the member bookmarks of answers to Neo4j's clients.
+func appendBookmark(dst []byte, bookmark string) []byte {
+	return append(notation.AppendJSONString(append(dst, `"bookmarks":[`...), bookmark), ']')
 }
 
 func appendNames(dst []byte, names []string) []byte {

@@ -112,7 +112,7 @@ func (h *Handler) transact(w http.ResponseWriter, r *http.Request, s step) {
 		return
 	}
 	fail := func(err error) { wire.WriteError(w, f.errors(), wire.HTTPStatus(err), err) }
-	req, opt, ctx, err := h.txRequest(w, r)
+	req, opt, ctx, err := h.txRequest(w, r, s == beginStep)
 	if err != nil {
 		fail(err)
 		return
@@ -160,7 +160,9 @@ func (h *Handler) transact(w http.ResponseWriter, r *http.Request, s step) {
 			return
 		}
 		tellSnapshot(w, t.Snapshot())
-		tail = func(dst []byte) []byte { return append(dst, `"bookmarks":[]`...) }
+		tail = func(dst []byte) []byte {
+			return appendBookmark(dst, h.e.Bookmark(t.Graph(), t.Changed(), t.Snapshot()))
+		}
 	}
 	if res == nil {
 		wire.WriteJSON(w, f.errors(), http.StatusAccepted, append(tail([]byte{'{'}), '}', '\n'))
@@ -185,8 +187,8 @@ func (h *Handler) rollback(w http.ResponseWriter, r *http.Request) {
 }
 
 // txRequest reads a request of an explicit transaction; the body and its statement are optional. The timeout of the first request applies
-// to the transaction, that of a later one to its statement.
-func (h *Handler) txRequest(w http.ResponseWriter, r *http.Request) (req query.Request, opt query.TxOptions, ctx context.Context, err error) {
+// to the transaction, that of a later one to its statement. The bookmarks of the one that begins it are checked.
+func (h *Handler) txRequest(w http.ResponseWriter, r *http.Request, begins bool) (req query.Request, opt query.TxOptions, ctx context.Context, err error) {
 	body, err := h.body(w, r)
 	if err != nil {
 		return req, opt, nil, err
@@ -202,6 +204,11 @@ func (h *Handler) txRequest(w http.ResponseWriter, r *http.Request) (req query.R
 	}
 	if ctx, err = asOf(r, q.At); err != nil {
 		return req, opt, nil, err
+	}
+	if begins {
+		if err := h.bookmarks(r, &q); err != nil {
+			return req, opt, nil, err
+		}
 	}
 	req.Unsafe = h.checkWrite(r)
 	if strings.TrimSpace(q.Statement) == "" {

@@ -21,6 +21,7 @@ import (
 
 var (
 	txID    = regexp.MustCompile(`"transaction":\{"id":"([^"]+)"`)
+	marks   = regexp.MustCompile(`hg1:default:\d+(-[\w-]+)?`)
 	expires = regexp.MustCompile(`"expires":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"`)
 )
 
