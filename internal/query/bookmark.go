@@ -32,7 +32,7 @@ func (n *numbers) next(changed bool) uint64 {
 }
 
 // Bookmark names the state of a graph after a commit, which may have changed nothing, by a number and the token of its snapshot, if it has one.
-func (e *Engine) Bookmark(graphName string, changed bool, token string) string {
+func Bookmark(e *Engine, graphName string, changed bool, token string) string {
 	b := bookmarkPrefix + graphName + ":" + strconv.FormatUint(e.numbers.next(changed), 10)
 	if token != "" {
 		b += "-" + token
@@ -42,7 +42,7 @@ func (e *Engine) Bookmark(graphName string, changed bool, token string) string {
 
 // ReachedBookmark checks that the graph of a bookmark has the bookmark's snapshot. A transaction sees all writes acknowledged before it began, so it
 // waits for none.
-func (e *Engine) ReachedBookmark(ctx context.Context, b string) error {
+func ReachedBookmark(ctx context.Context, e *Engine, b string) error {
 	rest, ok := strings.CutPrefix(b, bookmarkPrefix)
 	at := strings.LastIndexByte(rest, ':')
 	if !ok || at < 1 {

@@ -136,7 +136,7 @@ func (p *peer) ask(ctx context.Context, c *bolt.Context) (context.Context, error
 		return ctx, err
 	}
 	for _, b := range c.Bookmarks {
-		if err := p.s.e.ReachedBookmark(ctx, b); err != nil {
+		if err := query.ReachedBookmark(ctx, p.s.e, b); err != nil {
 			return ctx, err
 		}
 	}

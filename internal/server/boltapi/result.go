@@ -84,7 +84,7 @@ func (r *result) Summary() *bolt.Summary {
 		s.Planner = planText(s.Plan)
 	}
 	if r.alone {
-		s.Bookmark = r.p.s.e.Bookmark(r.res.Graph(), r.res.Writes(), r.res.Snapshot())
+		s.Bookmark = query.Bookmark(r.p.s.e, r.res.Graph(), r.res.Writes(), r.res.Snapshot())
 	}
 	return s
 }
@@ -129,7 +129,7 @@ func (t *transaction) Commit(ctx context.Context) (string, error) {
 	if err := t.tx.Commit(t.p.with(ctx)); err != nil {
 		return "", ownTimeout(err, t.timed)
 	}
-	return t.p.s.e.Bookmark(t.tx.Graph(), t.tx.Changed(), t.tx.Snapshot()), nil
+	return query.Bookmark(t.p.s.e, t.tx.Graph(), t.tx.Changed(), t.tx.Snapshot()), nil
 }
 
 // Rollback implements bolt.Tx.

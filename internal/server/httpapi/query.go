@@ -172,7 +172,7 @@ func (h *Handler) query(w http.ResponseWriter, r *http.Request, neo4j bool) {
 	var tail func([]byte) []byte
 	if neo4j {
 		tail = func(dst []byte) []byte {
-			return appendBookmark(dst, h.e.Bookmark(res.Graph(), res.Writes(), res.Snapshot()))
+			return appendBookmark(dst, query.Bookmark(h.e, res.Graph(), res.Writes(), res.Snapshot()))
 		}
 	}
 	writeResult(w, res, f, status, tail)
@@ -214,7 +214,7 @@ func (h *Handler) queryRequest(w http.ResponseWriter, r *http.Request, neo4j boo
 // bookmarks checks that graphs have the snapshots of a request's bookmarks.
 func (h *Handler) bookmarks(r *http.Request, q *queryRequest) error {
 	for _, b := range q.Bookmarks {
-		if err := h.e.ReachedBookmark(r.Context(), b); err != nil {
+		if err := query.ReachedBookmark(r.Context(), h.e, b); err != nil {
 			return err
 		}
 	}

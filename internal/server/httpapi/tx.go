@@ -161,7 +161,7 @@ func (h *Handler) transact(w http.ResponseWriter, r *http.Request, s step) {
 		}
 		tellSnapshot(w, t.Snapshot())
 		tail = func(dst []byte) []byte {
-			return appendBookmark(dst, h.e.Bookmark(t.Graph(), t.Changed(), t.Snapshot()))
+			return appendBookmark(dst, query.Bookmark(h.e, t.Graph(), t.Changed(), t.Snapshot()))
 		}
 	}
 	if res == nil {
