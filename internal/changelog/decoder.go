@@ -211,25 +211,40 @@ type block struct {
 // column is what is left of a column.
 type column = reader
 
-func (d *block) read(r *reader, f func(*Change) error) error {
-	d.flags = r.byte()
-	d.tx = int(min(r.uvarint(), 1<<31))
-	n := r.uvarint()
-	d.typ, d.before, d.after = 0, 0, 0
-	if d.flags&flagEdge != 0 {
-		d.typ = graph.TypeID(r.uvarint())
-	} else {
-		d.before, d.after = graph.LabelSet(r.uvarint()), graph.LabelSet(r.uvarint())
+// head reads what precedes the columns of a block, and how many changes it has.
+func (s *shape) head(r *reader) (n uint64) {
+	if s.flags = r.byte(); s.flags == flagSchema {
+		return 0
 	}
-	d.shape.props = r.propIDs(d.shape.props[:0])
-	for i := range d.keys {
-		d.keys[i] = r.propIDs(d.keys[i][:0])
+	s.tx = int(min(r.uvarint(), 1<<31))
+	n = r.uvarint()
+	s.typ, s.before, s.after = 0, 0, 0
+	if s.flags&flagEdge != 0 {
+		s.typ = graph.TypeID(r.uvarint())
+	} else {
+		s.before, s.after = graph.LabelSet(r.uvarint()), graph.LabelSet(r.uvarint())
+	}
+	s.props = r.propIDs(s.props[:0])
+	for i := range s.keys {
+		s.keys[i] = r.propIDs(s.keys[i][:0])
+	}
+	if s.flags >= flagSchema {
+		r.fail()
+	}
+	return n
+}
+
+func (d *block) read(r *reader, f func(*Change) error) error {
+	n := d.head(r)
+	if d.flags == flagSchema {
+		r.bytes()
+		return r.err
 	}
 	d.cols = d.cols[:0]
 	for range d.columns() {
 		d.cols = append(d.cols, column{b: r.bytes()})
 	}
-	if r.err != nil || d.flags >= flagFull<<1 {
+	if r.err != nil {
 		return ErrRecord
 	}
 	d.ids = [len(d.ids)]uint64{}

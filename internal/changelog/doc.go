@@ -6,6 +6,7 @@
 //	record   version, time of the commit, transactions, blocks
 //	part     version, blocks                                     the rest of a long record
 //	block    shape, n, columns                                   changes that are alike, in their order
+//	schema   bytes                                               in place of a block: a change of indexes or definitions, see Commit.Schema
 //	shape    operation, transaction, labels or type, which properties
 //	column   ids as differences, label sets as differences, values as the cells of package keys
 //

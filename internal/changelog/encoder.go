@@ -24,6 +24,7 @@ const (
 const (
 	flagEdge = 1 << (iota + 2)
 	flagFull
+	flagSchema // alone: the block is a change of definitions
 )
 
 // shape is what the changes of a block have in common.

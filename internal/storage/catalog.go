@@ -371,12 +371,12 @@ func (c *Catalog) NewIndexID() (graph.IndexID, error) {
 // IndexKey is the key of the definition of an index.
 func IndexKey(id graph.IndexID) []byte { return keys.AppendNumbered(nil, keys.IndexDef, uint32(id)) }
 
-// PutIndex writes the definition of an index, new or changed.
-func (c *Catalog) PutIndex(ix graph.Index) error {
+// PutIndex writes the definition of an index, new or changed. A commit, which may be nil, tells of it.
+func (c *Catalog) PutIndex(ix graph.Index, cm *CommitInfo) error {
 	return c.change(func(st *catalog, b *pebble.Batch) error {
 		st.version++
 		st.put(ix)
-		return b.Set(IndexKey(ix.ID), appendIndex(nil, ix), nil)
+		return errors.Join(b.Set(IndexKey(ix.ID), appendIndex(nil, ix), nil), cm.tell(b, SchemaChange{Put: &ix}))
 	})
 }
 
@@ -399,8 +399,8 @@ func (st *catalog) put(ix graph.Index) {
 	*l = append(*l, ix)
 }
 
-// DropIndex removes an index from the list. Dropped has its number until RemoveIndex.
-func (c *Catalog) DropIndex(ix graph.Index) error {
+// DropIndex removes an index from the list. Dropped has its number until RemoveIndex. A commit, which may be nil, tells of it.
+func (c *Catalog) DropIndex(ix graph.Index, cm *CommitInfo) error {
 	return c.change(func(st *catalog, b *pebble.Batch) error {
 		st.version++
 		l := st.list(ix)
@@ -408,7 +408,7 @@ func (c *Catalog) DropIndex(ix graph.Index) error {
 		st.dropped = append(slices.Clip(st.dropped), ix.ID)
 		record := appendIndex(nil, ix)
 		record[0] |= indexDropped
-		return b.Set(IndexKey(ix.ID), record, nil)
+		return errors.Join(b.Set(IndexKey(ix.ID), record, nil), cm.tell(b, SchemaChange{Drop: &ix}))
 	})
 }
 

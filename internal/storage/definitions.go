@@ -16,8 +16,8 @@ import (
 // Definitions returns the definitions of the graph.
 func (c *Catalog) Definitions() *definition.Set { return c.state.Load().defined }
 
-// Define changes the definitions, all or none, and durably; see definition.Set.Apply.
-func (c *Catalog) Define(change definition.Change) error {
+// Define changes the definitions, all or none, and durably; see definition.Set.Apply. A commit, which may be nil, tells of it.
+func (c *Catalog) Define(change definition.Change, cm *CommitInfo) error {
 	return c.change(func(st *catalog, b *pebble.Batch) error {
 		next, done, err := st.defined.Apply(change)
 		if err != nil || next == st.defined {
@@ -31,6 +31,7 @@ func (c *Catalog) Define(change definition.Change) error {
 		}
 		st.version++
 		st.defined = next
+		err = errors.Join(err, cm.tell(b, SchemaChange{Define: &definition.Change{Put: done.Put, Drop: done.Drop}}))
 		return errors.Join(err, b.Set([]byte{byte(keys.Definition)}, binary.AppendUvarint(nil, next.Version()), nil))
 	})
 }

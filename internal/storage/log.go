@@ -25,6 +25,10 @@ type CommitInfo struct {
 	// Logged says that the graph has a commit log, Origins where the transactions came from.
 	Logged  bool
 	Origins []changelog.Origin
+	// Replayed are commits of another log, of which this one makes the changes and keeps the records as they are. Its position is the last one's.
+	Replayed []changelog.Commit
+
+	told bool // see Told
 }
 
 // LogPosition is the end of a commit in the log.
@@ -68,6 +72,12 @@ func (cm *CommitInfo) log(c *change, first bool) error {
 	log := c.w.Log
 	if !cm.Logged || !first && (log == nil || log.Empty()) {
 		return nil
+	}
+	if len(cm.Replayed) > 0 {
+		if !first {
+			return nil
+		}
+		return cm.replay(c.batch)
 	}
 	if log == nil {
 		log = &changelog.Encoder{}

@@ -78,5 +78,5 @@ func (c *Catalog) ResetIndex(ix graph.Index) error {
 		return err
 	}
 	ix.Online = false
-	return c.PutIndex(ix)
+	return c.PutIndex(ix, nil)
 }

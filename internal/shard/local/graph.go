@@ -57,6 +57,7 @@ type Graph struct {
 	snapshots uint64
 	last      *publication
 	loads     bulk.Graph
+	untold    bool // changes of the catalog are told by no commit: they are those of commits that are in the log
 
 	defs  atomic.Pointer[index.Defs]
 	texts *text.Indexes
@@ -421,8 +422,9 @@ type change struct {
 	// ids name the transactions, origins say where they come from.
 	ids     []storage.CommitID
 	origins []changelog.Origin
-	load    *bulk.Batch // or nil
-	next    due         // when what was written expires
+	load    *bulk.Batch         // or nil
+	next    due                 // when what was written expires
+	info    *storage.CommitInfo // of a commit that is made again; else nil
 }
 
 // commit applies the writers' changes and releases the writer's lock, which the caller holds. It returns when they are
@@ -437,7 +439,10 @@ func (g *Graph) commit(c *change) (seq uint64, time int64, err error) {
 	}
 	g.loads.NotePairs(c.ws)
 	written := writeSetOf(c.ws)
-	info := g.log.Next(c.ids, c.origins)
+	info := c.info
+	if info == nil {
+		info = g.log.Next(c.ids, c.origins)
+	}
 	wait, err := storage.Commit(g.shards, c.ws, info, &g.intents)
 	if err != nil {
 		g.loads.Keys = nil

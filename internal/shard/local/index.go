@@ -10,6 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/shard/local/maintain"
+	"github.com/hopgate/hopgate/internal/storage"
 )
 
 // CreateIndex implements shard.Graph. Writers maintain the new index from its definition on. A build adds the entries of
@@ -70,7 +71,7 @@ func (g *Graph) addIndex(ix graph.Index) (*maintain.Build, error) {
 	}
 	// An id space begins empty, and a vector index has no entries.
 	ix.Props, ix.Online, ix.Failure = slices.Clone(ix.Props), ix.Label == "" && ix.Type == "" || ix.Kind == graph.VectorIndex, ""
-	if err := g.PutIndex(ix); err != nil {
+	if err := g.tell(func(cm *storage.CommitInfo) error { return g.PutIndex(ix, cm) }); err != nil {
 		return nil, err
 	}
 	g.loadDefs()
@@ -142,7 +143,7 @@ func (g *Graph) DropIndex(ctx context.Context, name string) error {
 
 // removeIndex removes an index and its entries. The caller holds the writer's lock.
 func (g *Graph) removeIndex(ix graph.Index) error {
-	if err := g.Catalog.DropIndex(ix); err != nil {
+	if err := g.tell(func(cm *storage.CommitInfo) error { return g.Catalog.DropIndex(ix, cm) }); err != nil {
 		return err
 	}
 	g.loadDefs()

@@ -7,6 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/shard/local/maintain"
+	"github.com/hopgate/hopgate/internal/storage"
 )
 
 // A TTL is a hidden index: over the property that holds the time from which it counts, or over a hidden property
@@ -48,7 +49,7 @@ func (g *Graph) setTTL(ctx context.Context, t graph.TTL) (b *maintain.Build, err
 		old := g.expiriesOf(t.Label, t.Type)
 		if len(old) == 1 && ttlOf(old[0]).Property == t.Property {
 			old[0].TTL = t.After
-			if err := g.PutIndex(old[0]); err != nil {
+			if err := g.tell(func(cm *storage.CommitInfo) error { return g.PutIndex(old[0], cm) }); err != nil {
 				return err
 			}
 			g.loadDefs()

@@ -251,23 +251,7 @@ func (w *Model) Step() {
 			require.Equal(w.T, rules.Of(w.Oracle.Definitions()), rules.Of(w.Graph.Definitions()))
 		}
 	case 2:
-		name := []string{"u", "i", "c", "e", "p"}[w.Rng.IntN(5)]
-		ix := map[string]graph.Index{
-			"u": {Name: "u", Label: "L0", Props: []string{"p0"}, Unique: true, Indexed: true},
-			"i": {Name: "i", Label: "L1", Props: []string{"p1"}, Indexed: true},
-			"c": {Name: "c", Label: "L2", Props: []string{"p0", "p1"}, Indexed: true},
-			"e": {Name: "e", Type: "T2", Props: []string{"p0"}, Unique: true, Indexed: true},
-			"p": {Name: "p", Label: "L1", Props: []string{"p1"}, Kind: graph.PointIndex, Indexed: true},
-		}[name]
-		there := slices.ContainsFunc(w.Graph.Indexes(), func(o graph.Index) bool { return o.Name == name })
-		var err, oerr error
-		if there {
-			err, oerr = w.Graph.DropIndex(ctx, name), w.Oracle.DropIndex(ctx, name)
-		} else {
-			err, oerr = w.Graph.CreateIndex(ctx, ix), w.Oracle.CreateIndex(ctx, ix)
-		}
-		w.same(err, oerr)
-		w.indexes()
+		w.changeIndex(ctx)
 	case 3:
 		w.changeRules(ctx)
 	case 4:
@@ -287,6 +271,42 @@ func (w *Model) Step() {
 	tx.Rollback()
 	o.Rollback()
 	w.Compare(old, oldO) // an older snapshot stays as it was
+}
+
+// changeIndex drops one of the indexes, or makes it again.
+func (w *Model) changeIndex(ctx context.Context) {
+	name := []string{"u", "i", "c", "e", "p"}[w.Rng.IntN(5)]
+	ix := map[string]graph.Index{
+		"u": {Name: "u", Label: "L0", Props: []string{"p0"}, Unique: true, Indexed: true},
+		"i": {Name: "i", Label: "L1", Props: []string{"p1"}, Indexed: true},
+		"c": {Name: "c", Label: "L2", Props: []string{"p0", "p1"}, Indexed: true},
+		"e": {Name: "e", Type: "T2", Props: []string{"p0"}, Unique: true, Indexed: true},
+		"p": {Name: "p", Label: "L1", Props: []string{"p1"}, Kind: graph.PointIndex, Indexed: true},
+	}[name]
+	there := slices.ContainsFunc(w.Graph.Indexes(), func(o graph.Index) bool { return o.Name == name })
+	var err, oerr error
+	if there {
+		err, oerr = w.Graph.DropIndex(ctx, name), w.Oracle.DropIndex(ctx, name)
+	} else {
+		err, oerr = w.Graph.CreateIndex(ctx, ix), w.Oracle.CreateIndex(ctx, ix)
+	}
+	w.same(err, oerr)
+	w.indexes()
+}
+
+// StepLogged is a change that the commit log tells of: a transaction, or one of indexes or rules.
+func (w *Model) StepLogged() {
+	ctx := context.Background()
+	switch w.Rng.IntN(8) {
+	case 0:
+		w.changeIndex(ctx)
+	case 1:
+		w.changeRules(ctx)
+	}
+	w.Transaction()
+	tx, o := w.Begin(shard.Read)
+	defer func() { tx.Rollback(); o.Rollback() }()
+	w.Compare(tx, o)
 }
 
 // changeRules adds and removes access rules, some of which there are.

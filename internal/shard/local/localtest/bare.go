@@ -86,7 +86,7 @@ func (g *Bare) Index(ix graph.Index) graph.IndexID {
 	var err error
 	ix.ID, err = g.NewIndexID()
 	require.NoError(g.t, err)
-	require.NoError(g.t, g.PutIndex(ix))
+	require.NoError(g.t, g.PutIndex(ix, nil))
 	g.LoadDefs()
 	return ix.ID
 }
@@ -318,7 +318,7 @@ func (g *Bare) SetDefs(indexes []graph.Index) { g.defs.Store(index.New(g.Catalog
 
 // RemoveIndex removes an index and its entries.
 func (g *Bare) RemoveIndex(ix graph.Index) error {
-	if err := g.DropIndex(ix); err != nil {
+	if err := g.DropIndex(ix, nil); err != nil {
 		return err
 	}
 	g.LoadDefs()

@@ -174,7 +174,7 @@ func (b *Build) finish() error {
 		b.of.g.SetDefs(all)
 		err := b.of.g.Refresh()
 		if err == nil {
-			err = b.of.catalog.PutIndex(ix)
+			err = b.of.catalog.PutIndex(ix, nil)
 		}
 		if err != nil {
 			b.of.g.LoadDefs()
@@ -190,7 +190,7 @@ func (b *Build) giveUp(cause error) error {
 			return errors.Join(cause, b.of.g.RemoveIndex(ix))
 		}
 		ix.Failure = cause.Error()
-		err := b.of.catalog.PutIndex(ix)
+		err := b.of.catalog.PutIndex(ix, nil)
 		b.of.g.LoadDefs()
 		err = errors.Join(err, b.of.g.DropText(ix.ID))
 		for _, s := range b.of.shards {

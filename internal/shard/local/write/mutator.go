@@ -86,10 +86,8 @@ func Begin(tx *read.Tx, snap *read.Snapshot, st State) *Mutator {
 // Replay applies the mutations of transactions, with the ids that they have, to the present state, as if at the time stamped, and checks all
 // constraints.
 func Replay(ctx context.Context, st State, stamped graph.Value, txs ...*Mutator) (_ *Mutator, err error) {
-	tx := &read.Tx{}
-	m := Begin(tx, nil, st)
-	m.replaying, m.stamped = true, stamped
-	defer tx.CloseDecoded()
+	m := BeginReplay(st, stamped)
+	defer EndReplay(m)
 	all := make([]shard.Mutation, 0, len(txs[0].log))
 	for _, tx := range txs {
 		all = append(all, tx.log...)
@@ -109,6 +107,17 @@ func Replay(ctx context.Context, st State, stamped graph.Value, txs ...*Mutator)
 	}
 	return m, nil
 }
+
+// BeginReplay makes a transaction write over the present state, as if at the time stamped, new vertices and edges with the ids that the
+// mutations have. The caller holds the writer's lock.
+func BeginReplay(st State, stamped graph.Value) *Mutator {
+	m := Begin(&read.Tx{}, nil, st)
+	m.replaying, m.stamped = true, stamped
+	return m
+}
+
+// EndReplay lets go of what the transaction has read.
+func EndReplay(m *Mutator) { m.read.CloseDecoded() }
 
 // replayStep is how many mutations are applied together in a replay.
 const replayStep = 4096

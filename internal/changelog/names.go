@@ -1,0 +1,23 @@
+package changelog
+
+import (
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// Names are the names of a graph's catalog, by their numbers from 1 on, and its label sets from graph.NoLabels+1 on. Records of commits refer
+// to them.
+type Names struct {
+	Labels, Types, Props []string
+	Sets                 [][]graph.LabelID
+}
+
+// NamesOf returns the names of a catalog.
+func NamesOf(c graph.Catalog) Names {
+	n := Names{Labels: c.AllLabels(), Types: c.AllTypes(), Props: c.AllProps()}
+	for set := graph.NoLabels + 1; len(c.Labels(set)) > 0; set++ {
+		n.Sets = append(n.Sets, slices.Clone(c.Labels(set)))
+	}
+	return n
+}
