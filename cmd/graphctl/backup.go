@@ -22,11 +22,15 @@ func newBackup(a *app) *cobra.Command {
 	var list, verify bool
 	var id string
 	var keep int
+	var ship shipSettings
 	cmd := &cobra.Command{
 		Use:   "backup DEST",
 		Short: "Back up the server's graphs to a directory or an object store, while they are written to",
 		Long: `Back up all graphs, or the one that --graph names, to DEST: a directory, file:///path, or s3://bucket/folder; builds with the
-tags gcs and azure have gs://bucket/folder and azblob://container/folder. The backup copies only files that DEST lacks.`,
+tags gcs and azure have gs://bucket/folder and azblob://container/folder. The backup copies only files that DEST lacks.
+
+With --log, no backup is made: what is committed from then on, and what the commit log still has of before, is shipped to DEST again and again until
+the command is ended, so that hopgate restore --to reaches any moment since the oldest backup. It goes on where another one has ended.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if list && verify {
@@ -37,6 +41,12 @@ tags gcs and azure have gs://bucket/folder and azblob://container/folder. The ba
 			}
 			if keep < 0 || keep > 0 && (list || verify || cmd.Flags().Changed("graph")) {
 				return cli.Usagef("--keep: must be a number from 0, for backups of all graphs")
+			}
+			if ship.log && (list || verify || keep > 0) {
+				return cli.Usagef("--log: goes with none of --list, --verify and --keep")
+			}
+			if err := ship.check(cmd.Flags().Changed); err != nil {
+				return err
 			}
 			ctx, cancel := a.deadline(cmd.Context())
 			defer cancel()
@@ -55,6 +65,9 @@ tags gcs and azure have gs://bucket/folder and azblob://container/folder. The ba
 			if cmd.Flags().Changed("graph") {
 				graphs = []string{a.Graph}
 			}
+			if ship.log {
+				return a.shipLogs(cmd.Context(), cmd.OutOrStdout(), r, graphs, &ship)
+			}
 			if err := a.backup(cmd.Context(), cmd.OutOrStdout(), r, graphs, keep); err != nil || keep == 0 {
 				return err
 			}
@@ -65,6 +78,9 @@ tags gcs and azure have gs://bucket/folder and azblob://container/folder. The ba
 	f.BoolVar(&list, "list", false, "list the backups in DEST")
 	f.BoolVar(&verify, "verify", false, "read a backup in DEST and check all of its checksums")
 	f.StringVar(&id, "backup", "", "the backup to verify (default: the newest)")
+	f.BoolVar(&ship.log, "log", false, "keep shipping the commit log to DEST, instead of a backup, until the command is ended")
+	f.DurationVar(&ship.interval, "interval", 10*time.Second, "with --log: how often")
+	f.BoolVar(&ship.once, "once", false, "with --log: ship what there is, and end")
 	f.IntVar(&keep, "keep", 0, "after the backup, remove all but so many of the newest in DEST; 0 keeps all")
 	return cmd
 }

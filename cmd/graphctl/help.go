@@ -10,7 +10,7 @@ import (
 
 // examples holds the command lines in each command's help, by the command's path below graphctl.
 var examples = map[string][]string{
-	"backup": {"graphctl backup /var/backups/hopgate", "graphctl backup s3://bucket/hopgate --graph shop", "graphctl backup /var/backups/hopgate --verify"},
+	"backup": {"graphctl backup /var/backups/hopgate", "graphctl backup s3://bucket/hopgate --graph shop", "graphctl backup /var/backups/hopgate --verify", "graphctl backup --log s3://bucket/hopgate"},
 	"bench":  {"graphctl bench hops --clients 8 --seconds 10"},
 	"changes": {
 		"graphctl changes --from snapshot --state people.token > people.ndjson",

@@ -1,25 +1,19 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
-	"math"
-	"os"
-	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hopgate/hopgate/internal/backup"
 	"github.com/hopgate/hopgate/internal/cli"
-	"github.com/hopgate/hopgate/internal/query/asof"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
-	"github.com/hopgate/hopgate/internal/shard/local/datadir"
 	"github.com/hopgate/hopgate/internal/shard/local/part"
-	"github.com/hopgate/hopgate/internal/shard/past"
 	"github.com/hopgate/hopgate/internal/size"
 	"github.com/hopgate/hopgate/internal/storage"
 )
@@ -47,36 +41,79 @@ func restore(cmd *cobra.Command, o *cli.Restore, from string) error {
 		return cli.Error{Code: cli.Usage, Err: err}
 	}
 	defer func() { _ = r.Close() }()
-	m, err := r.Manifest(ctx, o.Backup)
+	switch {
+	case o.To == "" && o.Graph != "":
+		return cli.Usagef("--to-graph goes with --to")
+	case to.Replicas == 0 && *to != (cli.Member{}):
+		return cli.Usagef("--processes, --process and --shards go with --replicas")
+	case o.To == "":
+		_, err := restoreFrom(cmd, r, o, o.Backup, nil)
+		return err
+	}
+	t, err := newTarget(cmd, r, o)
 	if err != nil {
 		return err
 	}
-	var finish func(dir string) error
-	switch {
-	case o.To != "" && to.Replicas != 0:
-		return cli.Usagef("--to: restores a single server; its directory becomes a process of a cluster by itself")
-	case o.To == "" && o.Graph != "":
-		return cli.Usagef("--to-graph goes with --to")
-	case o.To != "":
-		finish = func(dir string) error { return revert(cmd, dir, o, m.Graphs) }
-	case to.Replicas != 0:
-		layout, err := layoutOf(to, m)
-		if err != nil {
-			return err
-		}
-		m = filesOf(to, m, layout)
-		finish = func(dir string) error {
-			return part.SeedReplicas(local.Options{Dir: dir, Logger: slog.New(slog.DiscardHandler)}, layout, to.Process, m.ID)
-		}
-	case *to != (cli.Member{}):
-		return cli.Usagef("--processes, --process and --shards go with --replicas")
-	}
-	if err := r.Restore(ctx, m, o.Dir, storage.FormatVersion, finish, nil); err != nil {
+	ids, err := t.backups(ctx, o.Backup)
+	if err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "restored backup %s of %s: %d files, %s, to %s\n",
-		m.ID, m.Taken.Format(time.RFC3339), len(m.Files), size.Text(uint64(m.Bytes())), o.Dir)
+	for i, id := range ids {
+		m, err := restoreFrom(cmd, r, o, id, t)
+		if !isGap(err) || i == len(ids)-1 {
+			return err
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "backup %s does not lead to the moment, trying the next one: %v\n", m.ID, err)
+	}
 	return nil
+}
+
+// restoreFrom restores one backup, and makes it what it was at a moment, if that is not nil.
+func restoreFrom(cmd *cobra.Command, r *backup.Repo, o *cli.Restore, id string, t *target) (m *backup.Manifest, err error) {
+	ctx, to := cmd.Context(), &o.Member
+	if m, err = r.Manifest(ctx, id); err != nil {
+		return nil, err
+	}
+	files := m
+	var finish []func(dir string) error
+	if t != nil {
+		finish = append(finish, func(dir string) error { return t.apply(ctx, dir, m.Graphs) })
+	}
+	if to.Replicas != 0 {
+		layout, err := layoutOf(to, m)
+		if err != nil {
+			return m, err
+		}
+		name := m.ID
+		if t == nil {
+			files = filesOf(to, m, layout)
+		} else {
+			finish = append(finish, func(dir string) error { return replicate(dir, to, layout) })
+		}
+		finish = append(finish, func(dir string) error {
+			if t != nil { // shards of other moments are others
+				name += " " + strings.Join(t.moments, " ")
+			}
+			return part.SeedReplicas(local.Options{Dir: dir, Logger: slog.New(slog.DiscardHandler)}, layout, to.Process, name)
+		})
+	}
+	err = r.Restore(ctx, files, o.Dir, storage.FormatVersion, func(dir string) error {
+		for _, f := range finish {
+			if err := f(dir); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, nil)
+	if err != nil {
+		return m, err
+	}
+	if t != nil {
+		fmt.Fprint(cmd.OutOrStdout(), strings.Join(t.done, ""))
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "restored backup %s of %s: %d files, %s, to %s\n",
+		m.ID, m.Taken.Format(time.RFC3339), len(files.Files), size.Text(uint64(files.Bytes())), o.Dir)
+	return m, nil
 }
 
 // layoutOf returns the layout of the cluster that a backup is restored to.
@@ -113,38 +150,4 @@ func filesOf(t *cli.Member, m *backup.Manifest, l shard.Layout) *backup.Manifest
 		}
 	}
 	return &out
-}
-
-// revert makes the graphs in a directory, or one of them, what they were at a moment.
-func revert(cmd *cobra.Command, dir string, o *cli.Restore, graphs []string) (err error) {
-	moment, err := asof.Parse("--to", o.To)
-	if err != nil {
-		return cli.Error{Code: cli.Usage, Err: err}
-	}
-	if o.Graph != "" {
-		graphs = []string{o.Graph}
-	}
-	// The log keeps all that it has, and what is undone.
-	s, err := local.Open(local.Options{Dir: dir, Logger: slog.New(slog.DiscardHandler), LogBytes: math.MaxInt64})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.Close(), os.Remove(filepath.Join(dir, datadir.LockName))) }()
-	for _, name := range graphs {
-		g, err := s.Graph(name)
-		if err != nil {
-			return err
-		}
-		commit, at, err := moment.Find(cmd.Context(), g)
-		if err != nil {
-			return fmt.Errorf("graph %s: %w", name, err)
-		}
-		done, err := past.Revert(cmd.Context(), g, commit)
-		if err != nil {
-			return fmt.Errorf("graph %s: %w", name, err)
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "graph %s is as of commit %d, %s: %d vertices and %d edges undone\n",
-			name, commit, time.Unix(0, at).UTC().Format(time.RFC3339Nano), done.Vertices, done.Edges)
-	}
-	return nil
 }

@@ -95,7 +95,15 @@ func (r *Repo) Prune(ctx context.Context, keep int) (ids []string, files int, by
 		files, bytes = files+1, bytes+size
 		return r.remove(ctx, name)
 	})
-	return ids, files, bytes, err
+	if err != nil {
+		return ids, files, bytes, err
+	}
+	oldest, err := r.Manifest(ctx, all[len(all)-keep])
+	if err != nil {
+		return ids, files, bytes, err
+	}
+	n, size, err := r.pruneLogs(ctx, oldest.Taken)
+	return ids, files + n, bytes + size, err
 }
 
 func (r *Repo) mark(ctx context.Context, name string) error {

@@ -1,6 +1,7 @@
 package changelog
 
 import (
+	"crypto/sha256"
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -20,4 +21,10 @@ func NamesOf(c graph.Catalog) Names {
 		n.Sets = append(n.Sets, slices.Clone(c.Labels(set)))
 	}
 	return n
+}
+
+// GraphID returns 8 bytes that tell the graph with a secret from others, and tell nothing of the secret.
+func GraphID(key [32]byte) []byte {
+	sum := sha256.Sum256(append([]byte("graph of a commit log\x00"), key[:]...))
+	return sum[:8]
 }

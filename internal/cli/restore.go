@@ -5,7 +5,7 @@ import "github.com/spf13/cobra"
 // Restore has the flags of a command that restores a backup.
 type Restore struct {
 	Dir, Backup string
-	// To is a moment to go back to, as a time or a token, and Graph the one graph that goes back; "": all.
+	// To is a moment to go to, as a time, a token or "latest", and Graph the one graph that goes there; "": all.
 	To, Graph string
 	Member    Member
 }
@@ -19,16 +19,17 @@ const RestoreHelp = `Create a data directory for hopgate serve from a backup, wh
 --replicas, --processes and --process create the directory of a process of a cluster. Restore all processes from the same
 backup before the first one starts, and never one alone: graphctl member replace gives that one its state.
 
---to undoes what was committed after a moment, by one more commit, so that tokens of changes stay valid. What was deleted since comes back under
-other element ids. Indexes, constraints and access rules stay those of the backup.`
+--to goes to a moment. Where graphctl backup --log has shipped the commits since the newest backup before it, they are made again, with all ids, indexes
+and access rules; tokens up to the moment stay valid. Else it undoes what the backup has of later commits, by one more commit: what was deleted
+since comes back under other element ids, and indexes, constraints and access rules stay those of the backup.`
 
 // Flags defines the flags of the command.
 func (r *Restore) Flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&r.Dir, "data-dir", "", "the data directory to create; it must be empty")
-	f.StringVar(&r.Backup, "backup", "", "the backup to restore (default: the newest)")
-	f.StringVar(&r.To, "to", "", "an earlier moment that the graphs go back to, as far as the commit log of the backup reaches: a time such as 2026-03-01T12:00:00Z, or a token")
-	f.StringVar(&r.Graph, "to-graph", "", "with --to: the one graph that goes back")
+	f.StringVar(&r.Backup, "backup", "", "the backup to restore (default: the newest; with --to and a shipped log, the newest before the moment)")
+	f.StringVar(&r.To, "to", "", "the moment that the graphs go to, forward by the shipped log or back by that of the backup: a time such as 2026-03-01T12:00:00Z, a token, or latest")
+	f.StringVar(&r.Graph, "to-graph", "", "with --to: the one graph that goes there")
 	f.IntVar(&r.Member.Replicas, "replicas", 0, "for a process of a cluster: how many processes keep each shard: 1, 3, 5 or 7")
 	f.IntVar(&r.Member.Processes, "processes", 0, "how many processes the cluster has")
 	f.IntVar(&r.Member.Process, "process", 0, "the process that the directory is for, from 0, in the order of the addresses")

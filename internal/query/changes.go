@@ -3,7 +3,9 @@ package query
 import (
 	"context"
 
+	"github.com/hopgate/hopgate/internal/changelog"
 	"github.com/hopgate/hopgate/internal/query/changes"
+	"github.com/hopgate/hopgate/internal/shard"
 )
 
 // Changes opens a stream of what changes in the graph that a client means by a name; see changes.Open.
@@ -18,4 +20,26 @@ func (e *Engine) Changes(ctx context.Context, name string, req changes.Request) 
 	}
 	req.Graph, req.Database = name, e.ClientName(name)
 	return changes.Open(ctx, g, req)
+}
+
+// GraphsOf returns the names of all graphs.
+func GraphsOf(e *Engine) []string { return e.store.Graphs() }
+
+// LogOf returns the commit log of a graph, and what reads the names that its commits have by now.
+func LogOf(ctx context.Context, e *Engine, name string) (shard.ChangeLog, func() (changelog.Names, error), error) {
+	g, err := e.current(ctx, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if g.ChangeLog() == nil {
+		return nil, nil, shard.LogOff(name)
+	}
+	return g.ChangeLog(), func() (n changelog.Names, err error) {
+		tx, err := certain(ctx, g, shard.Read, 0)
+		if err == nil {
+			n = changelog.NamesOf(g)
+			tx.Rollback()
+		}
+		return n, err
+	}, nil
 }

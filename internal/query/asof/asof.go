@@ -190,6 +190,35 @@ func (m *Moment) Find(ctx context.Context, g shard.Graph) (commit uint64, at int
 	return before(ctx, log, &st, m.time)
 }
 
+// Names returns the commit that the moment's token names, with its time, for the graph with a secret; ok is false if the moment is a time,
+// which then is at.
+func (m *Moment) Names(key [32]byte) (commit uint64, at int64, ok bool, err error) {
+	if m.token == "" {
+		return 0, m.time, false, nil
+	}
+	t, err := token.NewSigner(key).Parse(m.token, time.Now())
+	if err != nil {
+		return 0, 0, true, tokenError(err)
+	}
+	return t.Commit, t.Time, true, nil
+}
+
+// Time returns the time of the moment in nanoseconds since 1970: that of a token as it says, which nobody has checked. That of a named snapshot
+// is an error, since only its graph knows it.
+func (m *Moment) Time() (int64, error) {
+	if m.snapshot != "" {
+		return 0, invalid(Invalid, "snapshot %s: only its graph knows its time", m.snapshot)
+	}
+	if m.token == "" {
+		return m.time, nil
+	}
+	t, err := token.Unchecked(m.token)
+	if err != nil {
+		return 0, tokenError(err)
+	}
+	return t.Time, nil
+}
+
 // find finds the commit of a token.
 func find(ctx context.Context, log shard.ChangeLog, st *shard.LogState, text string) (commit uint64, at int64, err error) {
 	t, err := tokens.read(st.Key, text, time.Now())

@@ -11,7 +11,7 @@ import (
 func (g *Graph) Define(ctx context.Context, c definition.Change) error {
 	return g.changing(ctx, func() error {
 		before := g.log.Last().Number
-		err := g.tell(func(cm *storage.CommitInfo) error { return g.Catalog.Define(c, cm) })
+		err := tell(g, func(cm *storage.CommitInfo) error { return g.Catalog.Define(c, cm) })
 		if err != nil || g.log.Last().Number == before {
 			return err
 		}
@@ -21,7 +21,7 @@ func (g *Graph) Define(ctx context.Context, c definition.Change) error {
 
 // tell changes the catalog, and has a commit of the log tell of it if the graph has a log. The caller holds the writer's lock, and
 // publishes the present state if readers must see the change in it.
-func (g *Graph) tell(change func(cm *storage.CommitInfo) error) error {
+func tell(g *Graph, change func(cm *storage.CommitInfo) error) error {
 	info := g.log.Next(nil, nil)
 	if g.untold || !info.Logged {
 		return change(nil)

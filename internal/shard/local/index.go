@@ -71,7 +71,7 @@ func (g *Graph) addIndex(ix graph.Index) (*maintain.Build, error) {
 	}
 	// An id space begins empty, and a vector index has no entries.
 	ix.Props, ix.Online, ix.Failure = slices.Clone(ix.Props), ix.Label == "" && ix.Type == "" || ix.Kind == graph.VectorIndex, ""
-	if err := g.tell(func(cm *storage.CommitInfo) error { return g.PutIndex(ix, cm) }); err != nil {
+	if err := tell(g, func(cm *storage.CommitInfo) error { return g.PutIndex(ix, cm) }); err != nil {
 		return nil, err
 	}
 	g.loadDefs()
@@ -143,7 +143,7 @@ func (g *Graph) DropIndex(ctx context.Context, name string) error {
 
 // removeIndex removes an index and its entries. The caller holds the writer's lock.
 func (g *Graph) removeIndex(ix graph.Index) error {
-	if err := g.tell(func(cm *storage.CommitInfo) error { return g.Catalog.DropIndex(ix, cm) }); err != nil {
+	if err := tell(g, func(cm *storage.CommitInfo) error { return g.Catalog.DropIndex(ix, cm) }); err != nil {
 		return err
 	}
 	g.loadDefs()

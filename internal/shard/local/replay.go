@@ -59,7 +59,7 @@ func ReplayOptions(dir string, clock *ReplayClock) Options {
 }
 
 // NewReplay begins a replay in a graph, whose store has ReplayOptions with the clock.
-func (g *Graph) NewReplay(clock *ReplayClock) *Replay {
+func NewReplay(g *Graph, clock *ReplayClock) *Replay {
 	g.untold = true
 	return &Replay{g: g, clock: clock, last: g.log.Last(), schema: map[string]*graph.Index{}, puts: map[definition.Ref]*definition.Record{}}
 }

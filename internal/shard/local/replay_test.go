@@ -320,7 +320,7 @@ func (m *moments) replay(from base, to replayed) {
 	}()
 	g, err := s.Local("default")
 	require.NoError(m, err)
-	r := g.NewReplay(&clock)
+	r := local.NewReplay(g, &clock)
 	names := changelog.NamesOf(m.g)
 	require.NoError(m, r.Names(&names))
 	log, err := m.g.ChangeLog().ReadLog(ctx, from.commit, 1<<30, nil)

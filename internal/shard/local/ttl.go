@@ -49,7 +49,7 @@ func (g *Graph) setTTL(ctx context.Context, t graph.TTL) (b *maintain.Build, err
 		old := g.expiriesOf(t.Label, t.Type)
 		if len(old) == 1 && ttlOf(old[0]).Property == t.Property {
 			old[0].TTL = t.After
-			if err := g.tell(func(cm *storage.CommitInfo) error { return g.PutIndex(old[0], cm) }); err != nil {
+			if err := tell(g, func(cm *storage.CommitInfo) error { return g.PutIndex(old[0], cm) }); err != nil {
 				return err
 			}
 			g.loadDefs()

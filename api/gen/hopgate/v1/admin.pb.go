@@ -3966,6 +3966,392 @@ func (x *BackupFile) GetSha256() []byte {
 	return nil
 }
 
+// ReadLogRequest asks for commits.
+type ReadLogRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty: only the names of all graphs are returned, in a state.
+	Graph string `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
+	// The number of the commit before them; without one, only the state is returned.
+	After         *uint64 `protobuf:"varint,2,opt,name=after,proto3,oneof" json:"after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadLogRequest) Reset() {
+	*x = ReadLogRequest{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[60]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadLogRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadLogRequest) ProtoMessage() {}
+
+func (x *ReadLogRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[60]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadLogRequest.ProtoReflect.Descriptor instead.
+func (*ReadLogRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{60}
+}
+
+func (x *ReadLogRequest) GetGraph() string {
+	if x != nil {
+		return x.Graph
+	}
+	return ""
+}
+
+func (x *ReadLogRequest) GetAfter() uint64 {
+	if x != nil && x.After != nil {
+		return *x.After
+	}
+	return 0
+}
+
+// ReadLogResponse holds the state of the log, then pieces of what it has.
+type ReadLogResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to What:
+	//
+	//	*ReadLogResponse_State
+	//	*ReadLogResponse_Commits
+	What          isReadLogResponse_What `protobuf_oneof:"what"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadLogResponse) Reset() {
+	*x = ReadLogResponse{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[61]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadLogResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadLogResponse) ProtoMessage() {}
+
+func (x *ReadLogResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[61]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadLogResponse.ProtoReflect.Descriptor instead.
+func (*ReadLogResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{61}
+}
+
+func (x *ReadLogResponse) GetWhat() isReadLogResponse_What {
+	if x != nil {
+		return x.What
+	}
+	return nil
+}
+
+func (x *ReadLogResponse) GetState() *LogState {
+	if x != nil {
+		if x, ok := x.What.(*ReadLogResponse_State); ok {
+			return x.State
+		}
+	}
+	return nil
+}
+
+func (x *ReadLogResponse) GetCommits() *LogCommits {
+	if x != nil {
+		if x, ok := x.What.(*ReadLogResponse_Commits); ok {
+			return x.Commits
+		}
+	}
+	return nil
+}
+
+type isReadLogResponse_What interface {
+	isReadLogResponse_What()
+}
+
+type ReadLogResponse_State struct {
+	State *LogState `protobuf:"bytes,1,opt,name=state,proto3,oneof"`
+}
+
+type ReadLogResponse_Commits struct {
+	Commits *LogCommits `protobuf:"bytes,2,opt,name=commits,proto3,oneof"`
+}
+
+func (*ReadLogResponse_State) isReadLogResponse_What() {}
+
+func (*ReadLogResponse_Commits) isReadLogResponse_What() {}
+
+// LogState is the state of a commit log. If it has no commit that follows the one asked for, nothing comes after it.
+type LogState struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What tells the graph from others, of the same name too.
+	GraphId []byte `protobuf:"bytes,1,opt,name=graph_id,json=graphId,proto3" json:"graph_id,omitempty"`
+	// OFF, DIFF or FULL.
+	Mode string `protobuf:"bytes,2,opt,name=mode,proto3" json:"mode,omitempty"`
+	// The commit that precedes the log, and the last one, with their times in nanoseconds since 1970.
+	First     uint64 `protobuf:"varint,3,opt,name=first,proto3" json:"first,omitempty"`
+	FirstTime int64  `protobuf:"varint,4,opt,name=first_time,json=firstTime,proto3" json:"first_time,omitempty"`
+	Last      uint64 `protobuf:"varint,5,opt,name=last,proto3" json:"last,omitempty"`
+	LastTime  int64  `protobuf:"varint,6,opt,name=last_time,json=lastTime,proto3" json:"last_time,omitempty"`
+	// The time of the commit that precedes those asked for; 0 if the log does not have it.
+	AfterTime int64 `protobuf:"varint,7,opt,name=after_time,json=afterTime,proto3" json:"after_time,omitempty"`
+	// When the state was read: all commits before are at most the last one.
+	Now *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=now,proto3" json:"now,omitempty"`
+	// The names of all graphs, if none was asked for.
+	Graphs        []string `protobuf:"bytes,9,rep,name=graphs,proto3" json:"graphs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LogState) Reset() {
+	*x = LogState{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[62]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LogState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LogState) ProtoMessage() {}
+
+func (x *LogState) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[62]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LogState.ProtoReflect.Descriptor instead.
+func (*LogState) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{62}
+}
+
+func (x *LogState) GetGraphId() []byte {
+	if x != nil {
+		return x.GraphId
+	}
+	return nil
+}
+
+func (x *LogState) GetMode() string {
+	if x != nil {
+		return x.Mode
+	}
+	return ""
+}
+
+func (x *LogState) GetFirst() uint64 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+func (x *LogState) GetFirstTime() int64 {
+	if x != nil {
+		return x.FirstTime
+	}
+	return 0
+}
+
+func (x *LogState) GetLast() uint64 {
+	if x != nil {
+		return x.Last
+	}
+	return 0
+}
+
+func (x *LogState) GetLastTime() int64 {
+	if x != nil {
+		return x.LastTime
+	}
+	return 0
+}
+
+func (x *LogState) GetAfterTime() int64 {
+	if x != nil {
+		return x.AfterTime
+	}
+	return 0
+}
+
+func (x *LogState) GetNow() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Now
+	}
+	return nil
+}
+
+func (x *LogState) GetGraphs() []string {
+	if x != nil {
+		return x.Graphs
+	}
+	return nil
+}
+
+// LogCommits is a piece of commits one after the other, in the form of the log.
+type LogCommits struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Commits []byte                 `protobuf:"bytes,1,opt,name=commits,proto3" json:"commits,omitempty"`
+	// Whether a commit ends with the piece. Then the names follow whose numbers the commits by now have.
+	Whole bool `protobuf:"varint,6,opt,name=whole,proto3" json:"whole,omitempty"`
+	// From number 1 on.
+	Labels     []string `protobuf:"bytes,2,rep,name=labels,proto3" json:"labels,omitempty"`
+	Types      []string `protobuf:"bytes,3,rep,name=types,proto3" json:"types,omitempty"`
+	Properties []string `protobuf:"bytes,4,rep,name=properties,proto3" json:"properties,omitempty"`
+	// Of labels' numbers, from number 2 on.
+	LabelSets     []*LogLabelSet `protobuf:"bytes,5,rep,name=label_sets,json=labelSets,proto3" json:"label_sets,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LogCommits) Reset() {
+	*x = LogCommits{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[63]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LogCommits) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LogCommits) ProtoMessage() {}
+
+func (x *LogCommits) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[63]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LogCommits.ProtoReflect.Descriptor instead.
+func (*LogCommits) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{63}
+}
+
+func (x *LogCommits) GetCommits() []byte {
+	if x != nil {
+		return x.Commits
+	}
+	return nil
+}
+
+func (x *LogCommits) GetWhole() bool {
+	if x != nil {
+		return x.Whole
+	}
+	return false
+}
+
+func (x *LogCommits) GetLabels() []string {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
+func (x *LogCommits) GetTypes() []string {
+	if x != nil {
+		return x.Types
+	}
+	return nil
+}
+
+func (x *LogCommits) GetProperties() []string {
+	if x != nil {
+		return x.Properties
+	}
+	return nil
+}
+
+func (x *LogCommits) GetLabelSets() []*LogLabelSet {
+	if x != nil {
+		return x.LabelSets
+	}
+	return nil
+}
+
+// LogLabelSet is a set of labels.
+type LogLabelSet struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Labels        []uint32               `protobuf:"varint,1,rep,packed,name=labels,proto3" json:"labels,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LogLabelSet) Reset() {
+	*x = LogLabelSet{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[64]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LogLabelSet) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LogLabelSet) ProtoMessage() {}
+
+func (x *LogLabelSet) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[64]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LogLabelSet.ProtoReflect.Descriptor instead.
+func (*LogLabelSet) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{64}
+}
+
+func (x *LogLabelSet) GetLabels() []uint32 {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
 // BackupChunk is a piece of a file.
 type BackupChunk struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3979,7 +4365,7 @@ type BackupChunk struct {
 
 func (x *BackupChunk) Reset() {
 	*x = BackupChunk{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[60]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3991,7 +4377,7 @@ func (x *BackupChunk) String() string {
 func (*BackupChunk) ProtoMessage() {}
 
 func (x *BackupChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[60]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4004,7 +4390,7 @@ func (x *BackupChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupChunk.ProtoReflect.Descriptor instead.
 func (*BackupChunk) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{60}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *BackupChunk) GetFile() uint32 {
@@ -4324,12 +4710,44 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"BackupFile\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x04R\x04size\x12\x16\n" +
-	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"I\n" +
+	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"K\n" +
+	"\x0eReadLogRequest\x12\x14\n" +
+	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x19\n" +
+	"\x05after\x18\x02 \x01(\x04H\x00R\x05after\x88\x01\x01B\b\n" +
+	"\x06_after\"{\n" +
+	"\x0fReadLogResponse\x12,\n" +
+	"\x05state\x18\x01 \x01(\v2\x14.hopgate.v1.LogStateH\x00R\x05state\x122\n" +
+	"\acommits\x18\x02 \x01(\v2\x16.hopgate.v1.LogCommitsH\x00R\acommitsB\x06\n" +
+	"\x04what\"\x84\x02\n" +
+	"\bLogState\x12\x19\n" +
+	"\bgraph_id\x18\x01 \x01(\fR\agraphId\x12\x12\n" +
+	"\x04mode\x18\x02 \x01(\tR\x04mode\x12\x14\n" +
+	"\x05first\x18\x03 \x01(\x04R\x05first\x12\x1d\n" +
+	"\n" +
+	"first_time\x18\x04 \x01(\x03R\tfirstTime\x12\x12\n" +
+	"\x04last\x18\x05 \x01(\x04R\x04last\x12\x1b\n" +
+	"\tlast_time\x18\x06 \x01(\x03R\blastTime\x12\x1d\n" +
+	"\n" +
+	"after_time\x18\a \x01(\x03R\tafterTime\x12,\n" +
+	"\x03now\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x03now\x12\x16\n" +
+	"\x06graphs\x18\t \x03(\tR\x06graphs\"\xc2\x01\n" +
+	"\n" +
+	"LogCommits\x12\x18\n" +
+	"\acommits\x18\x01 \x01(\fR\acommits\x12\x14\n" +
+	"\x05whole\x18\x06 \x01(\bR\x05whole\x12\x16\n" +
+	"\x06labels\x18\x02 \x03(\tR\x06labels\x12\x14\n" +
+	"\x05types\x18\x03 \x03(\tR\x05types\x12\x1e\n" +
+	"\n" +
+	"properties\x18\x04 \x03(\tR\n" +
+	"properties\x126\n" +
+	"\n" +
+	"label_sets\x18\x05 \x03(\v2\x17.hopgate.v1.LogLabelSetR\tlabelSets\"%\n" +
+	"\vLogLabelSet\x12\x16\n" +
+	"\x06labels\x18\x01 \x03(\rR\x06labels\"I\n" +
 	"\vBackupChunk\x12\x12\n" +
 	"\x04file\x18\x01 \x01(\rR\x04file\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\x12\x12\n" +
-	"\x04last\x18\x03 \x01(\bR\x04last2\xf6\n" +
-	"\n" +
+	"\x04last\x18\x03 \x01(\bR\x04last2\xbc\v\n" +
 	"\fAdminService\x12?\n" +
 	"\x06Schema\x12\x19.hopgate.v1.SchemaRequest\x1a\x1a.hopgate.v1.SchemaResponse\x12<\n" +
 	"\x05Stats\x12\x18.hopgate.v1.StatsRequest\x1a\x19.hopgate.v1.StatsResponse\x12W\n" +
@@ -4339,7 +4757,8 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\aProfile\x12\x1a.hopgate.v1.ProfileRequest\x1a\x1b.hopgate.v1.ProfileResponse0\x01\x12Q\n" +
 	"\fKeptProfiles\x12\x1f.hopgate.v1.KeptProfilesRequest\x1a .hopgate.v1.KeptProfilesResponse\x12>\n" +
 	"\x05Check\x12\x18.hopgate.v1.CheckRequest\x1a\x19.hopgate.v1.CheckResponse0\x01\x12C\n" +
-	"\x06Backup\x12\x19.hopgate.v1.BackupRequest\x1a\x1a.hopgate.v1.BackupResponse(\x010\x01\x128\n" +
+	"\x06Backup\x12\x19.hopgate.v1.BackupRequest\x1a\x1a.hopgate.v1.BackupResponse(\x010\x01\x12D\n" +
+	"\aReadLog\x12\x1a.hopgate.v1.ReadLogRequest\x1a\x1b.hopgate.v1.ReadLogResponse0\x01\x128\n" +
 	"\x03Top\x12\x16.hopgate.v1.TopRequest\x1a\x17.hopgate.v1.TopResponse0\x01\x12>\n" +
 	"\x05Trace\x12\x18.hopgate.v1.TraceRequest\x1a\x19.hopgate.v1.TraceResponse0\x01\x12J\n" +
 	"\tDebugInfo\x12\x1c.hopgate.v1.DebugInfoRequest\x1a\x1d.hopgate.v1.DebugInfoResponse0\x01\x12B\n" +
@@ -4363,7 +4782,7 @@ func file_hopgate_v1_admin_proto_rawDescGZIP() []byte {
 	return file_hopgate_v1_admin_proto_rawDescData
 }
 
-var file_hopgate_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
+var file_hopgate_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
 var file_hopgate_v1_admin_proto_goTypes = []any{
 	(*MembersRequest)(nil),         // 0: hopgate.v1.MembersRequest
 	(*MembersResponse)(nil),        // 1: hopgate.v1.MembersResponse
@@ -4425,11 +4844,16 @@ var file_hopgate_v1_admin_proto_goTypes = []any{
 	(*BackupResponse)(nil),         // 57: hopgate.v1.BackupResponse
 	(*BackupFiles)(nil),            // 58: hopgate.v1.BackupFiles
 	(*BackupFile)(nil),             // 59: hopgate.v1.BackupFile
-	(*BackupChunk)(nil),            // 60: hopgate.v1.BackupChunk
-	(*timestamppb.Timestamp)(nil),  // 61: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),    // 62: google.protobuf.Duration
-	(*PlanNode)(nil),               // 63: hopgate.v1.PlanNode
-	(*Cost)(nil),                   // 64: hopgate.v1.Cost
+	(*ReadLogRequest)(nil),         // 60: hopgate.v1.ReadLogRequest
+	(*ReadLogResponse)(nil),        // 61: hopgate.v1.ReadLogResponse
+	(*LogState)(nil),               // 62: hopgate.v1.LogState
+	(*LogCommits)(nil),             // 63: hopgate.v1.LogCommits
+	(*LogLabelSet)(nil),            // 64: hopgate.v1.LogLabelSet
+	(*BackupChunk)(nil),            // 65: hopgate.v1.BackupChunk
+	(*timestamppb.Timestamp)(nil),  // 66: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),    // 67: google.protobuf.Duration
+	(*PlanNode)(nil),               // 68: hopgate.v1.PlanNode
+	(*Cost)(nil),                   // 69: hopgate.v1.Cost
 }
 var file_hopgate_v1_admin_proto_depIdxs = []int32{
 	2,  // 0: hopgate.v1.MembersResponse.members:type_name -> hopgate.v1.Member
@@ -4448,30 +4872,30 @@ var file_hopgate_v1_admin_proto_depIdxs = []int32{
 	24, // 13: hopgate.v1.ShardStats.stores:type_name -> hopgate.v1.StoreStats
 	25, // 14: hopgate.v1.StoreStats.levels:type_name -> hopgate.v1.LevelStats
 	28, // 15: hopgate.v1.RunningQueriesResponse.queries:type_name -> hopgate.v1.RunningQuery
-	61, // 16: hopgate.v1.RunningQuery.start:type_name -> google.protobuf.Timestamp
-	62, // 17: hopgate.v1.RunningQuery.elapsed:type_name -> google.protobuf.Duration
+	66, // 16: hopgate.v1.RunningQuery.start:type_name -> google.protobuf.Timestamp
+	67, // 17: hopgate.v1.RunningQuery.elapsed:type_name -> google.protobuf.Duration
 	33, // 18: hopgate.v1.SlowLogResponse.queries:type_name -> hopgate.v1.SlowQuery
-	61, // 19: hopgate.v1.SlowQuery.start:type_name -> google.protobuf.Timestamp
-	62, // 20: hopgate.v1.SlowQuery.elapsed:type_name -> google.protobuf.Duration
-	63, // 21: hopgate.v1.SlowQuery.plan:type_name -> hopgate.v1.PlanNode
-	64, // 22: hopgate.v1.SlowQuery.cost:type_name -> hopgate.v1.Cost
-	62, // 23: hopgate.v1.ProfileRequest.duration:type_name -> google.protobuf.Duration
-	61, // 24: hopgate.v1.ProfileRequest.from:type_name -> google.protobuf.Timestamp
-	61, // 25: hopgate.v1.ProfileRequest.until:type_name -> google.protobuf.Timestamp
+	66, // 19: hopgate.v1.SlowQuery.start:type_name -> google.protobuf.Timestamp
+	67, // 20: hopgate.v1.SlowQuery.elapsed:type_name -> google.protobuf.Duration
+	68, // 21: hopgate.v1.SlowQuery.plan:type_name -> hopgate.v1.PlanNode
+	69, // 22: hopgate.v1.SlowQuery.cost:type_name -> hopgate.v1.Cost
+	67, // 23: hopgate.v1.ProfileRequest.duration:type_name -> google.protobuf.Duration
+	66, // 24: hopgate.v1.ProfileRequest.from:type_name -> google.protobuf.Timestamp
+	66, // 25: hopgate.v1.ProfileRequest.until:type_name -> google.protobuf.Timestamp
 	37, // 26: hopgate.v1.KeptProfilesResponse.profiles:type_name -> hopgate.v1.KeptProfile
-	61, // 27: hopgate.v1.KeptProfile.time:type_name -> google.protobuf.Timestamp
-	62, // 28: hopgate.v1.TopRequest.interval:type_name -> google.protobuf.Duration
-	61, // 29: hopgate.v1.TopResponse.end:type_name -> google.protobuf.Timestamp
-	62, // 30: hopgate.v1.TopResponse.interval:type_name -> google.protobuf.Duration
+	66, // 27: hopgate.v1.KeptProfile.time:type_name -> google.protobuf.Timestamp
+	67, // 28: hopgate.v1.TopRequest.interval:type_name -> google.protobuf.Duration
+	66, // 29: hopgate.v1.TopResponse.end:type_name -> google.protobuf.Timestamp
+	67, // 30: hopgate.v1.TopResponse.interval:type_name -> google.protobuf.Duration
 	41, // 31: hopgate.v1.TopResponse.operations:type_name -> hopgate.v1.Operation
 	2,  // 32: hopgate.v1.TopResponse.members:type_name -> hopgate.v1.Member
-	62, // 33: hopgate.v1.Operation.mean:type_name -> google.protobuf.Duration
-	62, // 34: hopgate.v1.Operation.p99:type_name -> google.protobuf.Duration
-	62, // 35: hopgate.v1.TraceRequest.min:type_name -> google.protobuf.Duration
-	61, // 36: hopgate.v1.TraceResponse.start:type_name -> google.protobuf.Timestamp
-	62, // 37: hopgate.v1.TraceResponse.elapsed:type_name -> google.protobuf.Duration
+	67, // 33: hopgate.v1.Operation.mean:type_name -> google.protobuf.Duration
+	67, // 34: hopgate.v1.Operation.p99:type_name -> google.protobuf.Duration
+	67, // 35: hopgate.v1.TraceRequest.min:type_name -> google.protobuf.Duration
+	66, // 36: hopgate.v1.TraceResponse.start:type_name -> google.protobuf.Timestamp
+	67, // 37: hopgate.v1.TraceResponse.elapsed:type_name -> google.protobuf.Duration
 	44, // 38: hopgate.v1.TraceResponse.stages:type_name -> hopgate.v1.Stage
-	62, // 39: hopgate.v1.Stage.time:type_name -> google.protobuf.Duration
+	67, // 39: hopgate.v1.Stage.time:type_name -> google.protobuf.Duration
 	44, // 40: hopgate.v1.Stage.stages:type_name -> hopgate.v1.Stage
 	51, // 41: hopgate.v1.CheckResponse.progress:type_name -> hopgate.v1.CheckProgress
 	52, // 42: hopgate.v1.CheckResponse.report:type_name -> hopgate.v1.CheckReport
@@ -4479,52 +4903,58 @@ var file_hopgate_v1_admin_proto_depIdxs = []int32{
 	55, // 44: hopgate.v1.BackupRequest.begin:type_name -> hopgate.v1.BackupBegin
 	56, // 45: hopgate.v1.BackupRequest.want:type_name -> hopgate.v1.BackupWant
 	58, // 46: hopgate.v1.BackupResponse.files:type_name -> hopgate.v1.BackupFiles
-	60, // 47: hopgate.v1.BackupResponse.chunk:type_name -> hopgate.v1.BackupChunk
+	65, // 47: hopgate.v1.BackupResponse.chunk:type_name -> hopgate.v1.BackupChunk
 	59, // 48: hopgate.v1.BackupFiles.files:type_name -> hopgate.v1.BackupFile
-	61, // 49: hopgate.v1.BackupFiles.taken:type_name -> google.protobuf.Timestamp
-	13, // 50: hopgate.v1.AdminService.Schema:input_type -> hopgate.v1.SchemaRequest
-	19, // 51: hopgate.v1.AdminService.Stats:input_type -> hopgate.v1.StatsRequest
-	26, // 52: hopgate.v1.AdminService.RunningQueries:input_type -> hopgate.v1.RunningQueriesRequest
-	29, // 53: hopgate.v1.AdminService.KillQuery:input_type -> hopgate.v1.KillQueryRequest
-	31, // 54: hopgate.v1.AdminService.SlowLog:input_type -> hopgate.v1.SlowLogRequest
-	34, // 55: hopgate.v1.AdminService.Profile:input_type -> hopgate.v1.ProfileRequest
-	35, // 56: hopgate.v1.AdminService.KeptProfiles:input_type -> hopgate.v1.KeptProfilesRequest
-	49, // 57: hopgate.v1.AdminService.Check:input_type -> hopgate.v1.CheckRequest
-	54, // 58: hopgate.v1.AdminService.Backup:input_type -> hopgate.v1.BackupRequest
-	39, // 59: hopgate.v1.AdminService.Top:input_type -> hopgate.v1.TopRequest
-	42, // 60: hopgate.v1.AdminService.Trace:input_type -> hopgate.v1.TraceRequest
-	45, // 61: hopgate.v1.AdminService.DebugInfo:input_type -> hopgate.v1.DebugInfoRequest
-	47, // 62: hopgate.v1.AdminService.Version:input_type -> hopgate.v1.VersionRequest
-	0,  // 63: hopgate.v1.AdminService.Members:input_type -> hopgate.v1.MembersRequest
-	3,  // 64: hopgate.v1.AdminService.ReplaceMember:input_type -> hopgate.v1.ReplaceMemberRequest
-	5,  // 65: hopgate.v1.AdminService.MoveReplica:input_type -> hopgate.v1.MoveReplicaRequest
-	7,  // 66: hopgate.v1.AdminService.TransferLead:input_type -> hopgate.v1.TransferLeadRequest
-	9,  // 67: hopgate.v1.AdminService.AddMember:input_type -> hopgate.v1.AddMemberRequest
-	11, // 68: hopgate.v1.AdminService.RemoveMember:input_type -> hopgate.v1.RemoveMemberRequest
-	14, // 69: hopgate.v1.AdminService.Schema:output_type -> hopgate.v1.SchemaResponse
-	20, // 70: hopgate.v1.AdminService.Stats:output_type -> hopgate.v1.StatsResponse
-	27, // 71: hopgate.v1.AdminService.RunningQueries:output_type -> hopgate.v1.RunningQueriesResponse
-	30, // 72: hopgate.v1.AdminService.KillQuery:output_type -> hopgate.v1.KillQueryResponse
-	32, // 73: hopgate.v1.AdminService.SlowLog:output_type -> hopgate.v1.SlowLogResponse
-	38, // 74: hopgate.v1.AdminService.Profile:output_type -> hopgate.v1.ProfileResponse
-	36, // 75: hopgate.v1.AdminService.KeptProfiles:output_type -> hopgate.v1.KeptProfilesResponse
-	50, // 76: hopgate.v1.AdminService.Check:output_type -> hopgate.v1.CheckResponse
-	57, // 77: hopgate.v1.AdminService.Backup:output_type -> hopgate.v1.BackupResponse
-	40, // 78: hopgate.v1.AdminService.Top:output_type -> hopgate.v1.TopResponse
-	43, // 79: hopgate.v1.AdminService.Trace:output_type -> hopgate.v1.TraceResponse
-	46, // 80: hopgate.v1.AdminService.DebugInfo:output_type -> hopgate.v1.DebugInfoResponse
-	48, // 81: hopgate.v1.AdminService.Version:output_type -> hopgate.v1.VersionResponse
-	1,  // 82: hopgate.v1.AdminService.Members:output_type -> hopgate.v1.MembersResponse
-	4,  // 83: hopgate.v1.AdminService.ReplaceMember:output_type -> hopgate.v1.ReplaceMemberResponse
-	6,  // 84: hopgate.v1.AdminService.MoveReplica:output_type -> hopgate.v1.MoveReplicaResponse
-	8,  // 85: hopgate.v1.AdminService.TransferLead:output_type -> hopgate.v1.TransferLeadResponse
-	10, // 86: hopgate.v1.AdminService.AddMember:output_type -> hopgate.v1.AddMemberResponse
-	12, // 87: hopgate.v1.AdminService.RemoveMember:output_type -> hopgate.v1.RemoveMemberResponse
-	69, // [69:88] is the sub-list for method output_type
-	50, // [50:69] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	66, // 49: hopgate.v1.BackupFiles.taken:type_name -> google.protobuf.Timestamp
+	62, // 50: hopgate.v1.ReadLogResponse.state:type_name -> hopgate.v1.LogState
+	63, // 51: hopgate.v1.ReadLogResponse.commits:type_name -> hopgate.v1.LogCommits
+	66, // 52: hopgate.v1.LogState.now:type_name -> google.protobuf.Timestamp
+	64, // 53: hopgate.v1.LogCommits.label_sets:type_name -> hopgate.v1.LogLabelSet
+	13, // 54: hopgate.v1.AdminService.Schema:input_type -> hopgate.v1.SchemaRequest
+	19, // 55: hopgate.v1.AdminService.Stats:input_type -> hopgate.v1.StatsRequest
+	26, // 56: hopgate.v1.AdminService.RunningQueries:input_type -> hopgate.v1.RunningQueriesRequest
+	29, // 57: hopgate.v1.AdminService.KillQuery:input_type -> hopgate.v1.KillQueryRequest
+	31, // 58: hopgate.v1.AdminService.SlowLog:input_type -> hopgate.v1.SlowLogRequest
+	34, // 59: hopgate.v1.AdminService.Profile:input_type -> hopgate.v1.ProfileRequest
+	35, // 60: hopgate.v1.AdminService.KeptProfiles:input_type -> hopgate.v1.KeptProfilesRequest
+	49, // 61: hopgate.v1.AdminService.Check:input_type -> hopgate.v1.CheckRequest
+	54, // 62: hopgate.v1.AdminService.Backup:input_type -> hopgate.v1.BackupRequest
+	60, // 63: hopgate.v1.AdminService.ReadLog:input_type -> hopgate.v1.ReadLogRequest
+	39, // 64: hopgate.v1.AdminService.Top:input_type -> hopgate.v1.TopRequest
+	42, // 65: hopgate.v1.AdminService.Trace:input_type -> hopgate.v1.TraceRequest
+	45, // 66: hopgate.v1.AdminService.DebugInfo:input_type -> hopgate.v1.DebugInfoRequest
+	47, // 67: hopgate.v1.AdminService.Version:input_type -> hopgate.v1.VersionRequest
+	0,  // 68: hopgate.v1.AdminService.Members:input_type -> hopgate.v1.MembersRequest
+	3,  // 69: hopgate.v1.AdminService.ReplaceMember:input_type -> hopgate.v1.ReplaceMemberRequest
+	5,  // 70: hopgate.v1.AdminService.MoveReplica:input_type -> hopgate.v1.MoveReplicaRequest
+	7,  // 71: hopgate.v1.AdminService.TransferLead:input_type -> hopgate.v1.TransferLeadRequest
+	9,  // 72: hopgate.v1.AdminService.AddMember:input_type -> hopgate.v1.AddMemberRequest
+	11, // 73: hopgate.v1.AdminService.RemoveMember:input_type -> hopgate.v1.RemoveMemberRequest
+	14, // 74: hopgate.v1.AdminService.Schema:output_type -> hopgate.v1.SchemaResponse
+	20, // 75: hopgate.v1.AdminService.Stats:output_type -> hopgate.v1.StatsResponse
+	27, // 76: hopgate.v1.AdminService.RunningQueries:output_type -> hopgate.v1.RunningQueriesResponse
+	30, // 77: hopgate.v1.AdminService.KillQuery:output_type -> hopgate.v1.KillQueryResponse
+	32, // 78: hopgate.v1.AdminService.SlowLog:output_type -> hopgate.v1.SlowLogResponse
+	38, // 79: hopgate.v1.AdminService.Profile:output_type -> hopgate.v1.ProfileResponse
+	36, // 80: hopgate.v1.AdminService.KeptProfiles:output_type -> hopgate.v1.KeptProfilesResponse
+	50, // 81: hopgate.v1.AdminService.Check:output_type -> hopgate.v1.CheckResponse
+	57, // 82: hopgate.v1.AdminService.Backup:output_type -> hopgate.v1.BackupResponse
+	61, // 83: hopgate.v1.AdminService.ReadLog:output_type -> hopgate.v1.ReadLogResponse
+	40, // 84: hopgate.v1.AdminService.Top:output_type -> hopgate.v1.TopResponse
+	43, // 85: hopgate.v1.AdminService.Trace:output_type -> hopgate.v1.TraceResponse
+	46, // 86: hopgate.v1.AdminService.DebugInfo:output_type -> hopgate.v1.DebugInfoResponse
+	48, // 87: hopgate.v1.AdminService.Version:output_type -> hopgate.v1.VersionResponse
+	1,  // 88: hopgate.v1.AdminService.Members:output_type -> hopgate.v1.MembersResponse
+	4,  // 89: hopgate.v1.AdminService.ReplaceMember:output_type -> hopgate.v1.ReplaceMemberResponse
+	6,  // 90: hopgate.v1.AdminService.MoveReplica:output_type -> hopgate.v1.MoveReplicaResponse
+	8,  // 91: hopgate.v1.AdminService.TransferLead:output_type -> hopgate.v1.TransferLeadResponse
+	10, // 92: hopgate.v1.AdminService.AddMember:output_type -> hopgate.v1.AddMemberResponse
+	12, // 93: hopgate.v1.AdminService.RemoveMember:output_type -> hopgate.v1.RemoveMemberResponse
+	74, // [74:94] is the sub-list for method output_type
+	54, // [54:74] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_v1_admin_proto_init() }
@@ -4547,13 +4977,18 @@ func file_hopgate_v1_admin_proto_init() {
 		(*BackupResponse_Files)(nil),
 		(*BackupResponse_Chunk)(nil),
 	}
+	file_hopgate_v1_admin_proto_msgTypes[60].OneofWrappers = []any{}
+	file_hopgate_v1_admin_proto_msgTypes[61].OneofWrappers = []any{
+		(*ReadLogResponse_State)(nil),
+		(*ReadLogResponse_Commits)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_v1_admin_proto_rawDesc), len(file_hopgate_v1_admin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   61,
+			NumMessages:   66,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -28,6 +28,7 @@ const (
 	AdminService_KeptProfiles_FullMethodName   = "/hopgate.v1.AdminService/KeptProfiles"
 	AdminService_Check_FullMethodName          = "/hopgate.v1.AdminService/Check"
 	AdminService_Backup_FullMethodName         = "/hopgate.v1.AdminService/Backup"
+	AdminService_ReadLog_FullMethodName        = "/hopgate.v1.AdminService/ReadLog"
 	AdminService_Top_FullMethodName            = "/hopgate.v1.AdminService/Top"
 	AdminService_Trace_FullMethodName          = "/hopgate.v1.AdminService/Trace"
 	AdminService_DebugInfo_FullMethodName      = "/hopgate.v1.AdminService/DebugInfo"
@@ -65,6 +66,8 @@ type AdminServiceClient interface {
 	// Backup takes a snapshot of all or some graphs. The server lists its files; the client requests those that it lacks and receives them in
 	// chunks. The snapshot ends with the call.
 	Backup(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[BackupRequest, BackupResponse], error)
+	// ReadLog returns the commits that follow one in the commit log of a graph, as the log has them, for a restore to make them again.
+	ReadLog(ctx context.Context, in *ReadLogRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadLogResponse], error)
 	// Top returns the counts of each operation once per interval. The server counts only while a client asks; if nothing ends in the first
 	// interval, it returns the last interval in which an operation ended, without routes.
 	Top(ctx context.Context, in *TopRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TopResponse], error)
@@ -208,9 +211,28 @@ func (c *adminServiceClient) Backup(ctx context.Context, opts ...grpc.CallOption
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type AdminService_BackupClient = grpc.BidiStreamingClient[BackupRequest, BackupResponse]
 
+func (c *adminServiceClient) ReadLog(ctx context.Context, in *ReadLogRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadLogResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &AdminService_ServiceDesc.Streams[3], AdminService_ReadLog_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ReadLogRequest, ReadLogResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type AdminService_ReadLogClient = grpc.ServerStreamingClient[ReadLogResponse]
+
 func (c *adminServiceClient) Top(ctx context.Context, in *TopRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TopResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &AdminService_ServiceDesc.Streams[3], AdminService_Top_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &AdminService_ServiceDesc.Streams[4], AdminService_Top_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +251,7 @@ type AdminService_TopClient = grpc.ServerStreamingClient[TopResponse]
 
 func (c *adminServiceClient) Trace(ctx context.Context, in *TraceRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TraceResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &AdminService_ServiceDesc.Streams[4], AdminService_Trace_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &AdminService_ServiceDesc.Streams[5], AdminService_Trace_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -248,7 +270,7 @@ type AdminService_TraceClient = grpc.ServerStreamingClient[TraceResponse]
 
 func (c *adminServiceClient) DebugInfo(ctx context.Context, in *DebugInfoRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[DebugInfoResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &AdminService_ServiceDesc.Streams[5], AdminService_DebugInfo_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &AdminService_ServiceDesc.Streams[6], AdminService_DebugInfo_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -360,6 +382,8 @@ type AdminServiceServer interface {
 	// Backup takes a snapshot of all or some graphs. The server lists its files; the client requests those that it lacks and receives them in
 	// chunks. The snapshot ends with the call.
 	Backup(grpc.BidiStreamingServer[BackupRequest, BackupResponse]) error
+	// ReadLog returns the commits that follow one in the commit log of a graph, as the log has them, for a restore to make them again.
+	ReadLog(*ReadLogRequest, grpc.ServerStreamingServer[ReadLogResponse]) error
 	// Top returns the counts of each operation once per interval. The server counts only while a client asks; if nothing ends in the first
 	// interval, it returns the last interval in which an operation ended, without routes.
 	Top(*TopRequest, grpc.ServerStreamingServer[TopResponse]) error
@@ -418,6 +442,9 @@ func (UnimplementedAdminServiceServer) Check(*CheckRequest, grpc.ServerStreaming
 }
 func (UnimplementedAdminServiceServer) Backup(grpc.BidiStreamingServer[BackupRequest, BackupResponse]) error {
 	return status.Error(codes.Unimplemented, "method Backup not implemented")
+}
+func (UnimplementedAdminServiceServer) ReadLog(*ReadLogRequest, grpc.ServerStreamingServer[ReadLogResponse]) error {
+	return status.Error(codes.Unimplemented, "method ReadLog not implemented")
 }
 func (UnimplementedAdminServiceServer) Top(*TopRequest, grpc.ServerStreamingServer[TopResponse]) error {
 	return status.Error(codes.Unimplemented, "method Top not implemented")
@@ -606,6 +633,17 @@ func _AdminService_Backup_Handler(srv interface{}, stream grpc.ServerStream) err
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type AdminService_BackupServer = grpc.BidiStreamingServer[BackupRequest, BackupResponse]
+
+func _AdminService_ReadLog_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(ReadLogRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(AdminServiceServer).ReadLog(m, &grpc.GenericServerStream[ReadLogRequest, ReadLogResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type AdminService_ReadLogServer = grpc.ServerStreamingServer[ReadLogResponse]
 
 func _AdminService_Top_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(TopRequest)
@@ -842,6 +880,11 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 			Handler:       _AdminService_Backup_Handler,
 			ServerStreams: true,
 			ClientStreams: true,
+		},
+		{
+			StreamName:    "ReadLog",
+			Handler:       _AdminService_ReadLog_Handler,
+			ServerStreams: true,
 		},
 		{
 			StreamName:    "Top",
