@@ -57,7 +57,7 @@ func (a *app) shipLogs(ctx context.Context, out io.Writer, r *backup.Repo, only 
 		err := shipRound(ctx, log, x, src, only, said)
 		switch {
 		case ctx.Err() != nil:
-			return nil //nolint:nilerr // it was asked to end, and the next one goes on from what is there
+			return nil // the next one goes on from what is there
 		case s.once:
 			return err
 		case err != nil:
@@ -84,7 +84,7 @@ func shipRound(ctx context.Context, log *slog.Logger, x *backup.Shipper, src log
 		round, err := x.Ship(ctx, name)
 		errs = append(errs, err)
 		for _, w := range round.Warnings {
-			log.Warn(w.Text, slog.String("code", w.Code), slog.String("graph", name))
+			log.Warn("a restore cannot cross this", slog.String("code", w.Code), slog.String("graph", name), slog.String("reason", w.Text))
 		}
 		if err != nil || round.AsOf.IsZero() || round.Commits == 0 && time.Since(said[name]) < sayEvery {
 			continue

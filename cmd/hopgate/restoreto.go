@@ -302,7 +302,7 @@ func replicateShard(from, to, name string) error {
 		}
 		b, err := os.ReadFile(filepath.Join(from, f.Name()))
 		if err == nil {
-			err = os.WriteFile(filepath.Join(to, f.Name()), b, 0o644)
+			err = os.WriteFile(filepath.Join(to, f.Name()), b, 0o644) //nolint:gosec // the names are those of the directory that was just restored
 		}
 		if err != nil {
 			return err

@@ -32,12 +32,12 @@ type Warning struct{ Code, Text string }
 
 // Round is what a round of a Shipper has done for a graph.
 type Round struct {
-	Graph           string
-	Commits         uint64
-	Bytes           int // of commits
-	Segments        int
-	Last            Point
-	AsOf            time.Time
+	Graph    string
+	Commits  uint64
+	Bytes    int // of commits
+	Segments int
+	Last     Point
+	AsOf     time.Time
 	Warnings []Warning
 }
 
