@@ -31,7 +31,7 @@ func workloads(t *testing.T, all []object) []workload {
 		case "Deployment":
 			d := decode[appsv1.Deployment](t, o)
 			require.Equal(t, d.Spec.Selector.MatchLabels, subset(d.Spec.Template.Labels, d.Spec.Selector.MatchLabels))
-			found = append(found, workload{object: o, pod: d.Spec.Template, server: true})
+			found = append(found, workload{object: o, pod: d.Spec.Template, server: d.Spec.Template.Spec.Containers[0].Name == "hopgate"})
 		case "StatefulSet":
 			s := decode[appsv1.StatefulSet](t, o)
 			require.Equal(t, s.Spec.Selector.MatchLabels, subset(s.Spec.Template.Labels, s.Spec.Selector.MatchLabels))
