@@ -69,6 +69,16 @@ func TestRestoreShipped(t *testing.T) {
 
 	for i, m := range []moment{moments[3], moments[6], moments[9], last} {
 		back := filepath.Join(tmp, fmt.Sprint("back", i))
+		for after := range 3 { // those that are killed leave what the next one begins again
+			p := exec.CommandContext(context.Background(), filepath.Join(bin, "hopgate"), "restore", dest, "--data-dir", back, "--to", last.time)
+			require.NoError(t, p.Start())
+			time.Sleep(time.Duration(30+30*after) * time.Millisecond)
+			_ = p.Process.Kill() // it may have ended
+			_ = p.Wait()
+			if _, err := os.Stat(filepath.Join(back, "graphs")); err == nil {
+				require.NoError(t, os.RemoveAll(back)) // it was done
+			}
+		}
 		o := run(t, nil, "graphctl", "restore", dest, "--data-dir", back, "--to", m.time)
 		require.Zero(t, o.code, o.err)
 		require.Contains(t, o.out, "commits made again")
