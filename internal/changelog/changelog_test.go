@@ -223,6 +223,7 @@ func FuzzReadCommit(f *testing.F) {
 			c.Records = append(c.Records, b)
 			return nil
 		}))
+		c.Records = append(c.Records, SchemaRecord(int64(seed), []byte("a change")))
 		f.Add(c.AppendTo(nil))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -232,6 +233,9 @@ func FuzzReadCommit(f *testing.F) {
 			return
 		}
 		require.LessOrEqual(t, len(rest), len(b))
+		if _, err := c.Schema(func([]byte) error { return nil }); err != nil {
+			require.ErrorIs(t, err, ErrRecord)
+		}
 		n := 0
 		err = c.Each(func(c *Change) error {
 			if n++; n > 1<<16 {
