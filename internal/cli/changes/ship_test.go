@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -190,6 +191,27 @@ func TestBrokerRestarts(t *testing.T) {
 		requireAll(t, s, b.Events())
 		require.Greater(t, n, 300)
 	})
+}
+
+// A run that waits for a broker connects a few times each second.
+func TestBrokerIsAway(t *testing.T) {
+	b := sinktest.Kafka(t, 1)
+	var lost atomic.Int64
+	to, err := sink.Open(t.Context(), b.Address(), sink.Options{Lost: func(error) { lost.Add(1) }})
+	require.NoError(t, err)
+	defer to.Close()
+	resume(t, to)
+	require.NoError(t, to.Add(t.Context(), sink.Event{Token: "t1", Commit: 1, Last: true, Key: "v0:1", Value: []byte("1")}))
+	require.NoError(t, to.Keep(t.Context(), "t1"))
+	b.Stop()
+	require.NoError(t, to.Add(t.Context(), sink.Event{Token: "t2", Commit: 2, Last: true, Key: "v0:1", Value: []byte("2")}))
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	require.True(t, sink.Temporary(to.Keep(ctx, "t2")))
+	require.Less(t, lost.Load(), int64(100))
+	b.Start()
+	require.Equal(t, "t1", resume(t, to))
+	require.Len(t, b.Events(), 1)
 }
 
 // A run that another one has taken over can neither write nor keep a position.

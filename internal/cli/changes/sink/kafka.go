@@ -3,6 +3,7 @@ package sink
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -22,6 +23,9 @@ import (
 const (
 	// connectTime is how long opening a sink waits for a broker.
 	connectTime = 30 * time.Second
+	// dialTime bounds one connection, and dialPause is the time after one that fails.
+	dialTime  = 10 * time.Second
+	dialPause = 250 * time.Millisecond
 	// closeTime is how long closing one waits for a transaction to be undone.
 	closeTime = 5 * time.Second
 	// longestTransaction is what brokers allow unless their transaction.max.timeout.ms says otherwise.
@@ -77,9 +81,11 @@ func openKafka(ctx context.Context, a address, o Options) (Sink, error) {
 	if err != nil {
 		return nil, err
 	}
+	dial := (&net.Dialer{Timeout: dialTime}).DialContext
 	if protocol == "SSL" || protocol == "SASL_SSL" {
-		k.opts = append(k.opts, kgo.DialTLSConfig(config))
+		dial = (&tls.Dialer{NetDialer: &net.Dialer{Timeout: dialTime}, Config: config}).DialContext
 	}
+	k.opts = append(k.opts, kgo.Dialer(unhurried(dial)))
 	name, password := p.text("sasl.mechanism", "", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"), p.secret("password.file", passwordVariable)
 	if err := p.end(); err != nil {
 		return nil, err
@@ -116,6 +122,22 @@ func mechanism(name, user, password string) sasl.Mechanism {
 		return scram.Auth{User: user, Pass: password}.AsSha512Mechanism()
 	}
 	return plain.Auth{User: user, Pass: password}.AsMechanism()
+}
+
+type dialer = func(ctx context.Context, network, address string) (net.Conn, error)
+
+// unhurried waits after a connection that fails: within a transaction the client connects again without a pause.
+func unhurried(dial dialer) dialer {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := dial(ctx, network, address)
+		if err != nil {
+			select {
+			case <-ctx.Done():
+			case <-time.After(dialPause):
+			}
+		}
+		return c, err
+	}
 }
 
 // lost tells of connections that fail.

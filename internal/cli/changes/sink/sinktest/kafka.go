@@ -206,11 +206,18 @@ func (k *kafka) ends(ctx context.Context, c *kgo.Client) []int64 {
 	}
 	req.Topics = append(req.Topics, to)
 	ends := make([]int64, k.partitions)
-	res, err := req.RequestWith(ctx, c)
-	require.NoError(k.t, err)
-	for _, p := range res.Topics[0].Partitions {
-		require.NoError(k.t, kerr.ErrorForCode(p.ErrorCode))
-		ends[p.Partition] = p.Offset
+	for try := true; try; { // it may be starting
+		try = false
+		res, err := req.RequestWith(ctx, c)
+		require.NoError(k.t, ctx.Err(), "%v", err)
+		if err != nil {
+			try = true
+			continue
+		}
+		for _, p := range res.Topics[0].Partitions {
+			try = try || kerr.ErrorForCode(p.ErrorCode) != nil
+			ends[p.Partition] = p.Offset
+		}
 	}
 	return ends
 }
