@@ -385,6 +385,9 @@ func (s *Stream) take(ctx context.Context, c *changelog.Commit) error {
 // txID numbers a transaction of a commit; a commit has fewer than 256.
 func txID(commit uint64, tx int) int64 { return int64(commit)<<8 | int64(tx) }
 
+// LastTx returns the TxID of the first transaction of the last commit of a log: the events of that commit are not below it.
+func LastTx(st *shard.LogState) int64 { return txID(st.Last, 0) }
+
 func (s *Stream) transaction(c *changelog.Commit, tx int) *transaction {
 	if len(s.slab) == 0 {
 		s.slab = make([]transaction, 64)

@@ -93,15 +93,11 @@ func setMode(name string, mode changelog.Mode) Set {
 	}
 }
 
-// Options returns the options of a graph: a map.
-func Options(ctx context.Context, g shard.Graph) (graph.Value, error) {
+// Options returns the options of a graph: a map. st is the state of its log, or nil if it has none.
+func Options(st *shard.LogState) graph.Value {
 	mode := changelog.Off
-	if log := g.ChangeLog(); log != nil {
-		st, err := log.LogState(ctx)
-		if err != nil {
-			return graph.Value{}, err
-		}
+	if st != nil {
 		mode = st.Mode
 	}
-	return graph.MapValue([]graph.MapEntry{{Key: LogMode, Value: graph.StringValue(mode.String())}}), nil
+	return graph.MapValue([]graph.MapEntry{{Key: LogMode, Value: graph.StringValue(mode.String())}})
 }

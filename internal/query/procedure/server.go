@@ -11,6 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/notation"
+	"github.com/hopgate/hopgate/internal/query/changes"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/option"
 )
@@ -202,6 +203,7 @@ func (r *Registry) showDatabases(ctx context.Context, c *exec.Call) ([][]graph.V
 		if standard {
 			isDefault = yes
 		}
+		last, options := r.logOf(ctx, d.name)
 		rows = append(rows, []graph.Value{
 			text(d.name), text(kind), texts(d.aliases), text("read-write"), text(d.name), text("hopgate"), text(r.host.Server().Bolt), text("primary"), yes,
 			text("online"), text("online"), text(""), isDefault, isDefault, one, graph.IntValue(0), one, graph.IntValue(0),
@@ -209,8 +211,7 @@ func (r *Registry) showDatabases(ctx context.Context, c *exec.Call) ([][]graph.V
 			{},
 			{},
 			text("hopgate"),
-			{},
-			graph.IntValue(0), texts(nil), r.graphOptions(ctx, d.name),
+			last, graph.IntValue(0), texts(nil), options,
 		})
 	}
 	return rows, nil
@@ -224,20 +225,25 @@ func (r *Registry) clientName(name string) string {
 	return name
 }
 
-// graphOptions returns the options of a database: null if its leader does not answer.
-func (r *Registry) graphOptions(ctx context.Context, name string) graph.Value {
+// logOf returns what the log of a database tells: the last transaction, null if there is no log, and the options. Both are null if its leader
+// does not answer.
+func (r *Registry) logOf(ctx context.Context, name string) (last, options graph.Value) {
 	if name == neo4jGraph && r.clientName(defaultGraph) == neo4jGraph {
 		name = defaultGraph
 	}
 	g, err := r.host.Store().Graph(name)
 	if err != nil { // the system, or dropped since
-		return graph.MapValue(nil)
+		return last, graph.MapValue(nil)
 	}
-	v, err := option.Options(ctx, g)
+	log := g.ChangeLog()
+	if log == nil {
+		return last, option.Options(nil)
+	}
+	st, err := log.LogState(ctx)
 	if err != nil {
-		return graph.Value{}
+		return graph.Value{}, graph.Value{}
 	}
-	return v
+	return graph.IntValue(changes.LastTx(&st)), option.Options(&st)
 }
 
 // addUsers adds the lists of permissions. Tokens and certificates define these, outside the server; a caller sees only its own.
