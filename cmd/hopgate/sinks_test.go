@@ -56,6 +56,7 @@ func testSink(t *testing.T, b sinktest.Broker) {
 		if round%4 == 1 {
 			b.Stop()
 			b.Start()
+			_ = b.Events() // once it is there
 		}
 		if round%4 == 3 {
 			require.Equal(t, -1, s.stop(syscall.SIGKILL))
@@ -66,12 +67,14 @@ func testSink(t *testing.T, b sinktest.Broker) {
 		_ = cmd.Wait()
 		cmd = begin()
 	}
-	eventually(t, func() bool { return len(b.Events()) >= 3*n }, 200*time.Millisecond)
+	for began := time.Now(); len(b.Events()) < 3*n && time.Since(began) < patience; {
+		time.Sleep(100 * time.Millisecond)
+	}
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))
 	require.NoError(t, cmd.Wait(), errs.String())
 
 	events := b.Events()
-	require.Len(t, events, 3*n)
+	require.Len(t, events, 3*n, errs.String())
 	tokens := map[string]bool{}
 	for i, e := range events {
 		require.False(t, tokens[e.Token], "twice")

@@ -374,5 +374,5 @@ func TestShipErrors(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	require.ErrorContains(t, shipTo(ctx, one, "kafka://127.0.0.1:1/changes", sink.Options{}), "SinkUnreachable")
-	require.ErrorContains(t, shipTo(t.Context(), one, "nats://127.0.0.1:1/changes", sink.Options{}), "SinkUnreachable")
+	require.ErrorContains(t, shipTo(ctx, one, "nats://127.0.0.1:1/changes", sink.Options{}), "SinkUnreachable")
 }

@@ -21,11 +21,8 @@ import (
 )
 
 const (
-	// connectTime is how long opening a sink waits for a broker.
-	connectTime = 30 * time.Second
-	// dialTime bounds one connection, and dialPause is the time after one that fails.
-	dialTime  = 10 * time.Second
-	dialPause = 250 * time.Millisecond
+	// dialTime bounds one connection.
+	dialTime = 10 * time.Second
 	// closeTime is how long closing one waits for a transaction to be undone.
 	closeTime = 5 * time.Second
 	// longestTransaction is what brokers allow unless their transaction.max.timeout.ms says otherwise.
@@ -151,8 +148,6 @@ func (l lost) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.Conn,
 
 // check looks for the topic, which the sink does not create: the number of its partitions is for those to choose who read it.
 func (k *kafka) check(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, connectTime)
-	defer cancel()
 	req := kmsg.NewPtrMetadataRequest()
 	t := kmsg.NewMetadataRequestTopic()
 	t.Topic = &k.topic

@@ -80,7 +80,7 @@ func openNATS(ctx context.Context, a address, o Options) (Sink, error) {
 	p := &a.params
 	s := &natsSink{subject: a.target, graph: cmp.Or(o.Graph, "default")}
 	opts := []nats.Option{
-		nats.Name("graphctl"), nats.MaxReconnects(-1), nats.ReconnectWait(time.Second), nats.Timeout(connectTime), nats.ReconnectBufSize(-1),
+		nats.Name("graphctl"), nats.MaxReconnects(-1), nats.ReconnectWait(time.Second), nats.Timeout(ackTime), nats.ReconnectBufSize(-1),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			if errors.Is(err, nats.ErrPermissionViolation) || errors.Is(err, nats.ErrAuthorization) {
 				err = failure(Denied, "subject %s: %w", s.subject, err)
@@ -136,8 +136,6 @@ func openNATS(ctx context.Context, a address, o Options) (Sink, error) {
 
 // find looks for the stream, which the sink does not create, and for the bucket of the notes, which it does.
 func (s *natsSink) find(ctx context.Context, stream, bucket string) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, connectTime)
-	defer cancel()
 	if s.js, err = jetstream.New(s.conn, jetstream.WithPublishAsyncTimeout(ackTime), jetstream.WithPublishAsyncMaxPending(2*mostMessages)); err != nil {
 		return s.classify(err)
 	}

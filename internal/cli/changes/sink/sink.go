@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/hopgate/hopgate/internal/cli"
 )
@@ -82,6 +83,12 @@ type Options struct {
 	Lost func(error)
 }
 
+const (
+	// connectTime is how long opening a sink waits for a broker, and dialPause the time after a connection that fails.
+	connectTime = 30 * time.Second
+	dialPause   = 250 * time.Millisecond
+)
+
 // Open connects to the broker that an address names: kafka://BROKER[,BROKER]/TOPIC or nats://SERVER[,SERVER]/SUBJECT, with parameters.
 func Open(ctx context.Context, to string, o Options) (Sink, error) {
 	a, err := parseAddress(to)
@@ -92,7 +99,16 @@ func Open(ctx context.Context, to string, o Options) (Sink, error) {
 	if a.scheme == "nats" {
 		open = openNATS
 	}
+	ctx, cancel := context.WithTimeout(ctx, connectTime)
+	defer cancel()
 	s, err := open(ctx, a, o)
+	for Temporary(err) && ctx.Err() == nil { // it may be starting, as this run is
+		select {
+		case <-ctx.Done():
+		case <-time.After(dialPause):
+			s, err = open(ctx, a, o)
+		}
+	}
 	var e *Error
 	if err != nil && !errors.As(err, &e) {
 		err = cli.Error{Code: cli.Usage, Err: fmt.Errorf("--to: %w", err)}

@@ -13,7 +13,7 @@ import (
 type Broker interface {
 	// Address is what --to takes.
 	Address() string
-	// Stop stops the broker in good order, and Start starts it again, where it was, with what it had.
+	// Stop stops the broker, Kafka itself by a kill, and Start starts it again, where it was, with what it had.
 	Stop()
 	Start()
 	// Events returns the records that a client sees, in the order of each partition, and the partitions in theirs.

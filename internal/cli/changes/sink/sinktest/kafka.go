@@ -94,7 +94,7 @@ auto.create.topics.enable=false
 		require.NoError(t, log.Close())
 	}
 	k.stop = func() {
-		_ = broker.Process.Signal(os.Interrupt)
+		_ = broker.Process.Kill()
 		_ = broker.Wait()
 	}
 	k.start()

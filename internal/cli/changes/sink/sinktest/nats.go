@@ -2,6 +2,7 @@ package sinktest
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"testing"
@@ -58,6 +59,9 @@ func (n *natsServer) client() (jetstream.JetStream, func()) {
 	opts := []nats.Option{}
 	if n.opts.Username != "" {
 		opts = append(opts, nats.UserInfo(n.opts.Username, n.opts.Password))
+	}
+	if n.opts.TLSConfig != nil {
+		opts = append(opts, nats.Secure(&tls.Config{RootCAs: n.opts.TLSConfig.RootCAs, MinVersion: tls.VersionTLS12}))
 	}
 	c, err := nats.Connect(fmt.Sprintf("nats://127.0.0.1:%d", n.opts.Port), opts...)
 	require.NoError(n.t, err)
