@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -30,20 +31,60 @@ func TestSinksAreExact(t *testing.T) {
 	}
 }
 
+// supervised is a graphctl that starts again whenever it has ended.
+type supervised struct {
+	mu    sync.Mutex
+	cmd   *exec.Cmd
+	ended bool // it must not start again
+	errs  bytes.Buffer
+	done  chan struct{}
+}
+
+func supervise(t *testing.T, args ...string) *supervised {
+	s := &supervised{done: make(chan struct{})}
+	start := func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.ended {
+			return false
+		}
+		s.cmd = exec.CommandContext(context.Background(), filepath.Join(bin, "graphctl"), args...)
+		s.cmd.Env, s.cmd.Stderr = environ(), &s.errs
+		return s.cmd.Start() == nil
+	}
+	require.True(t, start())
+	go func() {
+		defer close(s.done)
+		for again := true; again; again = start() {
+			_ = s.cmd.Wait()
+		}
+	}()
+	t.Cleanup(func() { s.stop() })
+	return s
+}
+
+func (s *supervised) signal(sig os.Signal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = s.cmd.Process.Signal(sig)
+}
+
+// stop interrupts it for good, and returns what it has said.
+func (s *supervised) stop() string {
+	s.mu.Lock()
+	s.ended = true
+	s.mu.Unlock()
+	s.signal(os.Interrupt)
+	<-s.done
+	return s.errs.String()
+}
+
 func testSink(t *testing.T, b sinktest.Broker) {
 	dir := t.TempDir()
 	s := start(t, dir)
 	address := s.addrs.GRPC
 	rng := rand.New(rand.NewPCG(1, 2))
-	var errs bytes.Buffer
-	begin := func() *exec.Cmd {
-		cmd := exec.CommandContext(context.Background(), filepath.Join(bin, "graphctl"), "changes", "--address", address, "--from", "earliest", "--to", b.Address())
-		cmd.Env, cmd.Stderr = environ(), &errs
-		require.NoError(t, cmd.Start())
-		return cmd
-	}
-	cmd := begin()
-	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	g := supervise(t, "changes", "--address", address, "--from", "earliest", "--to", b.Address())
 	n := 0
 	for round := range 12 {
 		for range 25 {
@@ -63,18 +104,15 @@ func testSink(t *testing.T, b sinktest.Broker) {
 			s = start(t, dir, "--grpc", address)
 			continue // graphctl goes on
 		}
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		cmd = begin()
+		g.signal(os.Kill)
 	}
 	for began := time.Now(); len(b.Events()) < 3*n && time.Since(began) < patience; {
 		time.Sleep(100 * time.Millisecond)
 	}
-	require.NoError(t, cmd.Process.Signal(os.Interrupt))
-	require.NoError(t, cmd.Wait(), errs.String())
+	errs := g.stop()
 
 	events := b.Events()
-	require.Len(t, events, 3*n, errs.String())
+	require.Len(t, events, 3*n, errs)
 	tokens := map[string]bool{}
 	for i, e := range events {
 		require.False(t, tokens[e.Token], "twice")

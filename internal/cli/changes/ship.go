@@ -79,7 +79,7 @@ func (s *shipper) once(ctx context.Context) (err error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	stream := s.open(s.kept)
-	stream.begun = s.seen
+	stream.begun = s.seen || s.kept != "" // the address was right once: the server comes back
 	parts, done := make(chan part, mostAhead), make(chan struct{})
 	defer func() { cancel(); <-done }()
 	go func() {
