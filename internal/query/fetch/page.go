@@ -1,6 +1,8 @@
 package fetch
 
 import (
+	"maps"
+
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/query/fetch/bind"
@@ -68,9 +70,7 @@ func (x *run) paginate(prog *bind.Program) error {
 	}
 	x.paged = a.Query
 	params, err := x.page.Params(a.Query.Q.Names)
-	for name, v := range params {
-		x.params[name] = v
-	}
+	maps.Copy(x.params, params)
 	return err
 }
 
