@@ -68,7 +68,7 @@ func (w *world) run(d *datadriven.TestData) (string, error) {
 		}
 		w.x = w.all.find(ix.ID)
 		ix.Online = true
-		require.NoError(w.t, w.g.PutIndex(ix))
+		require.NoError(w.t, w.g.PutIndex(ix, nil))
 		w.g.LoadDefs()
 	case "do":
 		n := 1
