@@ -33,7 +33,7 @@ func askPage(address, statement string, size int, token, at string) (p pageOf, e
 	if at != "" {
 		target += "?at=" + url.QueryEscape(at)
 	}
-	res, err := http.Post(target, "application/json", bytes.NewReader(body)) //nolint:noctx // the test's own server
+	res, err := http.Post(target, "application/json", bytes.NewReader(body))
 	if err != nil {
 		return p, err
 	}

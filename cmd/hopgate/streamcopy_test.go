@@ -69,7 +69,7 @@ func (c *streamCopy) follow(address string) error {
 		from, c.elements, c.txID = "snapshot", map[string]*copied{}, 0
 		c.ended = true
 	}
-	res, err := http.Get("http://" + address + "/v1/changes?wait=0s&from=" + url.QueryEscape(from)) //nolint:noctx // It ends with the server.
+	res, err := http.Get("http://" + address + "/v1/changes?wait=0s&from=" + url.QueryEscape(from))
 	if err != nil {
 		return err
 	}
