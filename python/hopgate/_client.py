@@ -146,7 +146,8 @@ class Database:
         return self._run({"route": route, "body": body, "typedParameters": True, "elements": "structs"})
 
     def load(self, data: Any, *, vertices: Vertices | None = None, edges: Edges | None = None, id: str | None = None, restart: bool = False,
-             max_rejects: int | None = 0, on_duplicate: str | None = None, progress: bool | Progress | None = None) -> LoadResult:
+             max_rejects: int | None = 0, on_duplicate: str | None = None, log: bool = True,
+             progress: bool | Progress | None = None) -> LoadResult:
         """Loads rows as vertices or edges, each exactly once, also when the connection is lost in between.
 
         Args:
@@ -159,10 +160,11 @@ class Database:
             max_rejects: raise RejectedError if more rows than this are refused; None never does.
             on_duplicate: what becomes of a row whose vertex an earlier row of the load has written: overwrite (the default), keep-first or
                 error, which refuses the row.
+            log: whether readers of changes see what the load writes; without, they see its numbers alone.
             progress: whether to show a bar on the terminal, or a function of the rows that are done and all rows (None if unknown). By
                 default a bar appears on terminals and in notebooks after two seconds.
         """
-        return _load.load(self, data, vertices, edges, id, restart, max_rejects, on_duplicate, progress)
+        return _load.load(self, data, vertices, edges, id, restart, max_rejects, on_duplicate, log, progress)
 
     def transaction(self, *, read_only: bool = False, timeout: float | None = None) -> Transaction:
         """Begins an explicit transaction: ``with db.transaction() as tx: tx.query(…)`` commits at the end, or rolls back after an exception."""

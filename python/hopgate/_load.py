@@ -122,7 +122,7 @@ Progress = Callable[[int, "int | None"], None]
 
 
 def load(db: Database, data: Any, vertices: Vertices | None, edges: Edges | None, id: str | None, restart: bool, max_rejects: int | None,
-         on_duplicate: str | None, progress: bool | Progress | None) -> LoadResult:
+         on_duplicate: str | None, log: bool, progress: bool | Progress | None) -> LoadResult:
     """Loads data; see Database.load."""
     if (vertices is None) == (edges is None):
         raise ValueError("a load has vertices or edges: give one of them")
@@ -132,7 +132,7 @@ def load(db: Database, data: Any, vertices: Vertices | None, edges: Edges | None
     mapping: Vertices | Edges = vertices if vertices is not None else edges  # type: ignore[assignment]
     ends = [mapping.source[0], mapping.target[0]] if isinstance(mapping, Edges) else []
     mapping._columns = _properties(mapping, reader.schema, ends)
-    command = {"graph": db.graph, "id": id or str(uuid.uuid4()), "forget": id is None, **mapping._command()}
+    command = {"graph": db.graph, "id": id or str(uuid.uuid4()), "forget": id is None, "unlogged": not log, **mapping._command()}
     if on_duplicate is not None:
         command["vertices"]["onDuplicate"] = on_duplicate
     run = _Run(db, command, reader, restart, _bar(progress, total))

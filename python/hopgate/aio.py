@@ -51,10 +51,11 @@ class Database:
         return await awaited(self._db.subgraph, from_, **members)
 
     async def load(self, data: Any, *, vertices: Vertices | None = None, edges: Edges | None = None, id: str | None = None, restart: bool = False,
-                   max_rejects: int | None = 0, on_duplicate: str | None = None, progress: bool | Progress | None = None) -> LoadResult:
+                   max_rejects: int | None = 0, on_duplicate: str | None = None, log: bool = True,
+                   progress: bool | Progress | None = None) -> LoadResult:
         """As hopgate.Database.load."""
         return await awaited(self._db.load, data, vertices=vertices, edges=edges, id=id, restart=restart, max_rejects=max_rejects,
-                             on_duplicate=on_duplicate, progress=progress)
+                             on_duplicate=on_duplicate, log=log, progress=progress)
 
     async def tables(self) -> list[dict[str, Any]]:
         """As hopgate.Database.tables."""

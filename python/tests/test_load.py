@@ -146,6 +146,15 @@ def test_a_named_load_counts_once(db):
     assert db.query("MATCH (p:P) RETURN sum(p.n)").value() == 900_000
 
 
+def test_a_load_may_stay_out_of_the_log(db):
+    token = db.query("CALL db.cdc.current() YIELD id RETURN id").value()
+    data = pa.table({"id": [1, 2, 3]})
+    db.load(data, vertices=Vertices("P", "id"), log=False)
+    db.load(data, vertices=Vertices("Q", "id"))
+    rows = db.query("CALL db.cdc.query($token) YIELD event RETURN event.operation, event.nodes.created", {"token": token}).lists()
+    assert rows == [["g", 3]] + [["c", None]] * 3
+
+
 def test_rejects_of_an_interrupted_load_are_not_lost(db):
     people(db)
     edges = Edges("KNOWS", ("a", "Person", "id"), ("b", "Person", "id"))

@@ -26,9 +26,10 @@ const putQueue = 8
 // loadCommand is the descriptor of a load, as JSON: it says which columns of the record batches hold what.
 type loadCommand struct {
 	Graph    string         `json:"graph"`
-	ID       string         `json:"id"`      // the identity of the load; without one it cannot resume
-	Restart  bool           `json:"restart"` // discard the progress of an earlier run
-	Forget   bool           `json:"forget"`  // discard the progress at the end of the stream
+	ID       string         `json:"id"`       // the identity of the load; without one it cannot resume
+	Restart  bool           `json:"restart"`  // discard the progress of an earlier run
+	Forget   bool           `json:"forget"`   // discard the progress at the end of the stream
+	Unlogged bool           `json:"unlogged"` // keep the changes out of the commit log
 	Vertices *vertexColumns `json:"vertices"`
 	Edges    *edgeColumns   `json:"edges"`
 }
@@ -245,7 +246,7 @@ type loadColumns struct {
 
 // bind finds the columns of a load in the schema of its record batches.
 func (c *loadCommand) bind(schema *arrow.Schema) (*loadColumns, error) {
-	out := &loadColumns{open: loader.Open{Graph: c.Graph, Stream: c.ID, Restart: c.Restart, Confirms: true}}
+	out := &loadColumns{open: loader.Open{Graph: c.Graph, Stream: c.ID, Restart: c.Restart, Confirms: true, Unlogged: c.Unlogged}}
 	b := columnBinder{schema: schema}
 	var given []propertyColumn
 	var action string
