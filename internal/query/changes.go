@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/hopgate/hopgate/internal/changelog"
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query/changes"
 	"github.com/hopgate/hopgate/internal/shard"
 )
@@ -19,7 +21,32 @@ func (e *Engine) Changes(ctx context.Context, name string, req changes.Request) 
 		return nil, err
 	}
 	req.Graph, req.Database = name, e.ClientName(name)
+	if e.pool != nil {
+		req.Memory = &pooled{pool: e.pool}
+	}
 	return changes.Open(ctx, g, req)
+}
+
+// pooled is what a reader of a log holds of the memory of all statements.
+type pooled struct {
+	pool *memory.Pool
+	held int64
+}
+
+// Grow implements changes.Memory.
+func (p *pooled) Grow(bytes int) error {
+	if !p.pool.Take(int64(bytes)) {
+		return graph.OutOfMemory("a commit of the log takes %d bytes to read, which the memory of all statements, %d bytes, has not left; try again later",
+			p.held+int64(bytes), p.pool.Limit)
+	}
+	p.held += int64(bytes)
+	return nil
+}
+
+// Release implements changes.Memory.
+func (p *pooled) Release() {
+	p.pool.Give(p.held)
+	p.held = 0
 }
 
 // GraphsOf returns the names of all graphs.

@@ -251,6 +251,54 @@ func TestSlowReader(t *testing.T) {
 	require.Equal(t, changes.TooOld, detail(err))
 }
 
+// room is memory of which a reader may hold so much.
+type room struct{ left, held, most int }
+
+func (r *room) Grow(bytes int) error {
+	if bytes > r.left-r.held {
+		return graph.OutOfMemory("no room for %d bytes", bytes)
+	}
+	r.held += bytes
+	r.most = max(r.most, r.held)
+	return nil
+}
+
+func (r *room) Release() { r.held = 0 }
+
+// A large commit takes memory while it is read. Without room for it, the stream fails, and goes on once there is.
+func TestMemory(t *testing.T) {
+	g := newGraph(t)
+	long := strings.Repeat("x", 10_000)
+	var all []changelog.Change
+	for v := range 1000 {
+		all = append(all, g.create(v, nil, "p", long))
+	}
+	g.log.commit(nil, g.create(1000, nil))
+	g.log.commit(nil, all...)
+	g.log.commit(nil, g.create(1001, nil))
+	r := &room{left: 1 << 20}
+	s := g.open(changes.Request{From: changes.Earliest, Memory: r})
+	n := 0
+	for range 2 {
+		for {
+			es, err := s.Next(t.Context(), 0, 100)
+			if err != nil {
+				require.Equal(t, "OutOfMemory", detail(err))
+				break
+			}
+			if n += len(es); len(es) == 0 {
+				break
+			}
+		}
+		require.Contains(t, []int{1, 1002}, n)
+		r.left = 64 << 20
+	}
+	require.Equal(t, 1002, n)
+	require.Greater(t, r.most, 10_000_000)
+	require.Zero(t, r.held, "all of it has been read")
+	s.Close()
+}
+
 // TestCatalogBehind shows that a stream catches up with the catalog, as in a gateway whose leader has a new name.
 func TestCatalogBehind(t *testing.T) {
 	g := newGraph(t)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"time"
+	"unsafe"
 
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/changelog"
@@ -40,6 +41,14 @@ type Request struct {
 	Selectors Selectors
 	// Bounded ends the stream at the commit that is the log's last one when it is opened.
 	Bounded bool
+	// Memory counts what large commits take; nil: nobody does.
+	Memory Memory
+}
+
+// Memory counts the bytes that a reader holds. Grow fails if there is no room for so many more.
+type Memory interface {
+	Grow(bytes int) error
+	Release()
 }
 
 // Stream reads the changes of a graph. Only one goroutine at a time may use it. Close it.
@@ -68,6 +77,8 @@ type Stream struct {
 	events  []Event
 	slab    []transaction // memory for the next ones
 	clock   clock
+	memory  Memory
+	held    int // bytes of it
 }
 
 // pick is an event of the commit at hand.
@@ -115,7 +126,7 @@ func Position(ctx context.Context, g shard.Graph, req Request) (string, error) {
 
 func open(ctx context.Context, g shard.Graph, req Request) (*Stream, shard.LogState, error) {
 	s := &Stream{
-		g: restricted.Whole(g), name: req.Graph, database: cmp.Or(req.Database, req.Graph), selectors: req.Selectors, bounded: req.Bounded,
+		g: restricted.Whole(g), name: req.Graph, database: cmp.Or(req.Database, req.Graph), selectors: req.Selectors, bounded: req.Bounded, memory: req.Memory,
 	}
 	if err := s.allowed(ctx); err != nil {
 		return nil, shard.LogState{}, err
@@ -211,6 +222,47 @@ func (s *Stream) Close() {
 		s.copy.tx.Rollback()
 		s.copy = nil
 	}
+	_ = s.hold(0) // There is room for less.
+}
+
+// largeBytes is what a stream holds without asking.
+const largeBytes = 2 * chunkBytes
+
+// hold has the stream hold so many bytes.
+func (s *Stream) hold(bytes int) error {
+	if s.memory == nil {
+		return nil
+	}
+	if bytes <= largeBytes {
+		bytes = 0
+	}
+	if bytes < s.held {
+		s.memory.Release()
+		s.held = 0
+	}
+	if bytes == s.held {
+		return nil
+	}
+	if err := s.memory.Grow(bytes - s.held); err != nil {
+		s.memory.Release()
+		s.held = 0
+		return err
+	}
+	s.held = bytes
+	return nil
+}
+
+// size is what the stream holds, in bytes.
+func (s *Stream) size() int {
+	n := cap(s.chunk)
+	if len(s.changes) <= keptChanges {
+		return n
+	}
+	for i := range s.changes {
+		c := &s.changes[i]
+		n += (len(c.Before.Props) + len(c.After.Props)) * int(unsafe.Sizeof(graph.Property{}))
+	}
+	return n + len(s.changes)*int(unsafe.Sizeof(changelog.Change{})+unsafe.Sizeof(pick{})+8)
 }
 
 // Next returns the next events, at most max of them (0: 1,000), which are valid until it is called again. It returns none if there is none
@@ -286,6 +338,9 @@ func (s *Stream) release() {
 	if len(s.rest) == 0 && cap(s.chunk) > 2*chunkBytes {
 		s.chunk = nil
 	}
+	if s.held > 0 {
+		_ = s.hold(s.size()) // There is room for less.
+	}
 }
 
 // await waits for commits, not longer than some time.
@@ -309,7 +364,7 @@ func (s *Stream) read(ctx context.Context, most int) error {
 		return err
 	}
 	s.chunk, s.rest = b, b
-	return nil
+	return s.hold(s.size())
 }
 
 // lost says why the log does not have what follows a position.
@@ -345,6 +400,9 @@ func (s *Stream) take(ctx context.Context, c *changelog.Commit) error {
 	s.changes = s.merger.Take()
 	if err != nil {
 		return graph.CorruptError("read the commit log", err)
+	}
+	if err := s.hold(s.size()); err != nil {
+		return err
 	}
 	if err := s.learn(ctx); err != nil {
 		return err

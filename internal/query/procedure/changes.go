@@ -6,6 +6,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/changes"
 	"github.com/hopgate/hopgate/internal/query/exec"
+	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 )
 
 // addChanges adds Neo4j's procedures for change data capture, also by the names that they had before Neo4j 5.17.
@@ -39,7 +40,7 @@ func (r *Registry) openChanges(ctx context.Context, c *exec.Call) (exec.Stream, 
 		return nil, err
 	}
 	req := r.changesOf(ctx, "")
-	req.Selectors, req.Bounded = selectors, true
+	req.Selectors, req.Bounded, req.Memory = selectors, true, &runtime.Account{Run: c.Run, Name: "ProcedureCall"}
 	if v := c.Args[0]; !v.IsNull() {
 		req.From = v.Str()
 	}
