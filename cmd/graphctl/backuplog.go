@@ -57,7 +57,7 @@ func (a *app) shipLogs(ctx context.Context, out io.Writer, r *backup.Repo, only 
 		err := shipRound(ctx, log, x, src, only, said)
 		switch {
 		case ctx.Err() != nil:
-			return nil // the next one goes on from what is there
+			return nil // the next run continues after the last segment
 		case s.once:
 			return err
 		case err != nil:

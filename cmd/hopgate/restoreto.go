@@ -178,7 +178,7 @@ func (t *target) forwardGraph(ctx context.Context, g *local.Graph, clock *local.
 		return false, err
 	}
 	if l.Empty() {
-		return t.moment != nil, nil // the log of the backup says what is there
+		return t.moment != nil, nil // nothing was shipped: the backup has all
 	}
 	begin := time.Now()
 	r := local.NewReplay(g, clock)

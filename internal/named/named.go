@@ -138,7 +138,7 @@ func newest(ctx context.Context, g shard.Graph) (*definition.Set, error) {
 // tries is how often Create tries again when others change the definitions, or the log is cut, at the same time.
 const tries = 10
 
-// Create names the last commit of a graph. expires is 0 for ever. With over, an existing snapshot of the name stays, and created is false;
+// Create names the last commit of a graph. expires is 0 if it never does. With over, an existing snapshot of the name stays, and created is false;
 // without, it is an error of detail Exists.
 func Create(ctx context.Context, g shard.Graph, name string, expires int64, over bool) (created bool, err error) {
 	if err := checkName(name); err != nil {

@@ -36,7 +36,7 @@ type LogState struct {
 	// one. They are the same if the log is empty.
 	First, Last         uint64
 	FirstTime, LastTime int64
-	// Bytes is the size of all records so far, FirstBytes that of those before the first position, which are gone.
+	// Bytes is the size of all records so far, FirstBytes that of those before the first position, which the log has dropped.
 	FirstBytes, Bytes uint64
 }
 

@@ -89,7 +89,7 @@ func TestSnapshotsHoldLog(t *testing.T) {
 	}
 }
 
-// Whoever makes a snapshot while others commit and the log is cut can read the log from it on, until it is dropped.
+// A snapshot that is made while others commit and the log is cut keeps the log from it on, until it is dropped.
 func TestSnapshotsWhileCutting(t *testing.T) {
 	opts := localtest.Options(rand.New(rand.NewPCG(3, 4)), 2)
 	opts.FS, opts.LogBytes = vfs.NewMem(), 1
