@@ -121,7 +121,7 @@ func (n *node) pods() (all []*pod) {
 	for _, kind := range []string{"StatefulSet", "Deployment"} {
 		for i := range n.objects {
 			o := &n.objects[i]
-			if o.Kind != kind {
+			if o.Kind != kind || len(o.Spec.Template.Spec.Containers[0].Ports) == 0 { // a client, such as what ships logs
 				continue
 			}
 			for ordinal := range max(1, o.Spec.Replicas) {

@@ -255,8 +255,8 @@ func FuzzParse(f *testing.F) {
 func TestSnapshots(t *testing.T) {
 	w := open(t)
 	w.must("CREATE (:P {k: 0})")
-	w.must("CREATE SNAPSHOT a")
 	here, _ := w.now()
+	w.must("CREATE SNAPSHOT a")
 	w.must("CREATE SNAPSHOT a IF NOT EXISTS EXPIRES 'P1D'")
 	w.must("MATCH (n) SET n.k = 1")
 	params := map[string]graph.Value{"s": graph.StringValue("b c"), "d": graph.StringValue("2199-01-01T00:00:00Z"), "a": graph.StringValue("a")}
