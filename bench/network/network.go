@@ -61,7 +61,7 @@ func Open(b testing.TB, persons int) *Network {
 	if err != nil {
 		b.Fatal(err)
 	}
-	n, err := open(dir, persons)
+	n, err := New(dir, persons)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -80,7 +80,8 @@ func Close() {
 	}
 }
 
-func open(dir string, persons int) (*Network, error) {
+// New creates the network of a size in a directory, for a process that runs no benchmark. The caller closes the store.
+func New(dir string, persons int) (*Network, error) {
 	ctx := context.Background()
 	files := filepath.Join(dir, "csv")
 	if _, err := social.Write(ctx, files, social.Options{Persons: persons}); err != nil {

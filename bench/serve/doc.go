@@ -1,2 +1,3 @@
-// Package serve measures requests through the HTTP and gRPC listeners.
+// Package serve measures requests through the HTTP, gRPC and Bolt listeners: their times, and the processor time of the server alone beside
+// that of handlers that answer the same bytes without work.
 package serve
