@@ -16,13 +16,29 @@ func WithRequest(ctx context.Context, asked string) (with context.Context, id st
 	if id = asked; !isRequestID(asked) {
 		id = strconv.FormatUint(rand.Uint64(), 36)
 	}
-	return context.WithValue(ctx, requestKey{}, id), id
+	return &requestContext{ctx, id}, id
+}
+
+// requestContext has the id of its request. It is its own value, so that the id needs no memory besides.
+type requestContext struct {
+	context.Context //nolint:containedctx // it is one
+	id              string
+}
+
+// Value implements context.Context.
+func (c *requestContext) Value(key any) any {
+	if key == (requestKey{}) {
+		return c
+	}
+	return c.Context.Value(key)
 }
 
 // Request returns the request id of a context, or "".
 func Request(ctx context.Context) string {
-	id, _ := ctx.Value(requestKey{}).(string)
-	return id
+	if c, ok := ctx.Value(requestKey{}).(*requestContext); ok {
+		return c.id
+	}
+	return ""
 }
 
 // isRequestID reports whether text is safe in headers and logs.

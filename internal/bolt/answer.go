@@ -60,9 +60,15 @@ func (m *metadata) mapping(name string, f func(in *metadata)) {
 
 // element adds a map without a key, as a list element.
 func (m *metadata) element(f func(in *metadata)) {
-	in := metadata{form: m.form}
-	f(&in)
-	m.buf = append(packstream.AppendMap(m.buf, in.n), in.buf...)
+	at, outer := len(m.buf), m.n
+	m.buf, m.n = packstream.AppendMap(m.buf, 0), 0
+	f(m)
+	if head := packstream.AppendMap(nil, m.n); len(head) == 1 {
+		m.buf[at] = head[0]
+	} else {
+		m.buf = slices.Replace(m.buf, at, at+1, head...)
+	}
+	m.n = outer
 }
 
 // list adds a list of maps.
@@ -76,26 +82,23 @@ func (m *metadata) list(name string, n int, f func(i int, in *metadata)) {
 
 // success sends SUCCESS with a map that f fills in; nil leaves it empty.
 func (s *Session) success(f func(m *metadata)) {
-	m := metadata{form: s.form, buf: s.scratch[:0]}
+	m := &s.scratch
+	m.form, m.n, m.buf = s.form, 0, m.buf[:0]
 	if f != nil {
-		f(&m)
+		f(m)
 	}
-	s.scratch = m.buf
-	if cap(s.scratch) > mostScratch {
-		s.scratch = nil
-	}
-	s.out.add(func(dst []byte) []byte {
-		dst = packstream.AppendMap(packstream.AppendStruct(dst, success, 1), m.n)
-		return append(dst, m.buf...)
-	})
+	s.out.answer(success, m)
 	s.answer = success
+	if cap(m.buf) > mostScratch {
+		m.buf = nil
+	}
 }
 
 // mostScratch bounds the memory that a connection keeps for building responses.
 const mostScratch = 1 << 10
 
 func (s *Session) ignore() {
-	s.out.add(func(dst []byte) []byte { return packstream.AppendStruct(dst, ignored, 0) })
+	s.out.answer(ignored, nil)
 	s.answer = ignored
 }
 
@@ -103,10 +106,7 @@ func (s *Session) ignore() {
 func (s *Session) fail(f *Failure) {
 	var m metadata
 	s.putFailure(&m, f)
-	s.out.add(func(dst []byte) []byte {
-		dst = packstream.AppendMap(packstream.AppendStruct(dst, failure, 1), m.n)
-		return append(dst, m.buf...)
-	})
+	s.out.answer(failure, &m)
 	s.answer = failure
 }
 

@@ -65,6 +65,21 @@ func (r Reader) Next(room Room) ([]byte, error) {
 	}
 }
 
+// Waits reports whether a whole message of one chunk has been read from the connection and waits for Next.
+func (r Reader) Waits() bool {
+	n := r.r.Buffered()
+	if n < 4 {
+		return false
+	}
+	head, _ := r.r.Peek(2)
+	size := int(head[0])<<8 | int(head[1])
+	if size == 0 || n < size+4 {
+		return false
+	}
+	b, _ := r.r.Peek(size + 4)
+	return b[size+2] == 0 && b[size+3] == 0
+}
+
 func (r Reader) chunk() (int, error) {
 	hi, err := r.r.ReadByte()
 	if err != nil {

@@ -36,13 +36,19 @@ type out struct {
 	wrote time.Time // the time of the last write, or when the response became due
 }
 
-// add appends one message that f encodes.
-func (o *out) add(f func(dst []byte) []byte) {
+// answer appends a message with one field, a map; nil is none.
+func (o *out) answer(tag byte, m *metadata) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	b := o.buffer()
 	at := len(*b)
-	*b = endMessage(f(beginMessage(*b)), at)
+	dst := beginMessage(*b)
+	if m == nil {
+		dst = packstream.AppendStruct(dst, tag, 0)
+	} else {
+		dst = append(packstream.AppendMap(packstream.AppendStruct(dst, tag, 1), m.n), m.buf...)
+	}
+	*b = endMessage(dst, at)
 	if len(*b) >= flushBytes {
 		o.write()
 	}

@@ -61,8 +61,8 @@ type Session struct {
 	backend Backend
 	out     out
 	state   State
-	scratch []byte
-	answer  byte // tag of the last response
+	scratch metadata // of the last response
+	answer  byte     // tag of the last response
 
 	base     context.Context // of the connection
 	tx       Tx              // or nil
@@ -76,8 +76,9 @@ type Session struct {
 
 	mu      sync.Mutex
 	queue   []item
-	bytes   int // in queue
-	resets  int // received and not answered yet
+	room    [2]item // the memory of a short queue: RUN and PULL arrive together
+	bytes   int     // in queue
+	resets  int     // received and not answered yet
 	over    error
 	ctx     context.Context // of the running request; a RESET cancels it
 	cancel  context.CancelCauseFunc
@@ -93,6 +94,7 @@ type item struct {
 	done  func() // releases the message's memory; may be nil
 	jumps bool   // a RESET that cancelled the messages before it
 	fault error  // why it is not a message
+	more  bool   // another one follows at once
 }
 
 // openResult is a result that may have rows left.
@@ -121,7 +123,7 @@ func NewSession(ctx context.Context, w io.Writer, b Backend, opt Options) *Sessi
 		opt: opt, version: opt.Version, form: opt.Version.form(), backend: b, base: ctx, results: map[int64]*openResult{},
 		ready: make(chan struct{}, 1), space: make(chan struct{}, 1),
 	}
-	s.out.w = w
+	s.out.w, s.queue = w, s.room[:0]
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	return s
 }
@@ -140,9 +142,10 @@ func (it *item) free() {
 }
 
 // Arrive queues a message. It waits while the queue is full, and returns false once the session is over. A RESET cancels the running
-// request, and messages queued before it are ignored. done, which may be nil, is called once the message is no longer needed.
-func (s *Session) Arrive(raw []byte, done func()) bool {
-	it := item{raw: raw, done: done}
+// request, and messages queued before it are ignored. done, which may be nil, is called once the message is no longer needed. With more, the
+// caller passes another message at once: the session wakes once for both, and answers them by one write.
+func (s *Session) Arrive(raw []byte, done func(), more bool) bool {
+	it := item{raw: raw, done: done, more: more}
 	if !s.arrive(it) {
 		it.free()
 		return false
@@ -178,10 +181,13 @@ func (s *Session) arrive(it item) bool {
 			s.queue = append(s.queue, it)
 			s.bytes += len(raw)
 			s.mu.Unlock()
-			signal(s.ready)
+			if !it.more {
+				signal(s.ready)
+			}
 			return true
 		}
 		s.mu.Unlock()
+		signal(s.ready) // of those before it
 		<-s.space
 	}
 }
@@ -236,7 +242,7 @@ func (s *Session) take() (it item, ok bool, over error) {
 	it = s.queue[0]
 	s.queue[0] = item{}
 	if s.queue = s.queue[1:]; len(s.queue) == 0 {
-		s.queue = nil
+		s.queue = s.room[:0]
 	}
 	s.bytes -= len(it.raw)
 	signal(s.space)

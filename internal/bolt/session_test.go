@@ -239,13 +239,13 @@ func TestResetJumpsAhead(t *testing.T) {
 		defer close(served)
 		c.s.Serve()
 	}()
-	require.True(t, c.s.Arrive(bytesOf(t, "B3 10 85 424C4F434B A0 A0"), nil))
+	require.True(t, c.s.Arrive(bytesOf(t, "B3 10 85 424C4F434B A0 A0"), nil, false))
 	<-c.f.blocked
 	for _, m := range []string{"PULL", "BEGIN", "RESET", "RESET"} {
-		require.True(t, c.s.Arrive(bytesOf(t, messageOf(m)), nil))
+		require.True(t, c.s.Arrive(bytesOf(t, messageOf(m)), nil, false))
 	}
-	require.True(t, c.s.Arrive(bytesOf(t, messageOf("RUN")), nil))
-	require.True(t, c.s.Arrive(bytesOf(t, messageOf("GOODBYE")), nil))
+	require.True(t, c.s.Arrive(bytesOf(t, messageOf("RUN")), nil, false))
+	require.True(t, c.s.Arrive(bytesOf(t, messageOf("GOODBYE")), nil, false))
 	<-served
 	lines := strings.Split(strings.TrimSpace(c.answers(t)), "\n")
 	require.Len(t, lines, 6)
@@ -253,7 +253,7 @@ func TestResetJumpsAhead(t *testing.T) {
 	require.Equal(t, []string{"> IGNORED", "> IGNORED", "> SUCCESS {}", "> SUCCESS {}"}, lines[1:5])
 	require.Contains(t, lines[5], "fields")
 	require.Zero(t, c.f.open.Load())
-	require.False(t, c.s.Arrive(bytesOf(t, messageOf("RUN")), nil), "the session is over")
+	require.False(t, c.s.Arrive(bytesOf(t, messageOf("RUN")), nil, false), "the session is over")
 }
 
 // A PULL reads no batch ahead, not even to determine whether it is the last. A batch has three rows.
@@ -287,7 +287,7 @@ func TestEnd(t *testing.T) {
 		defer close(served)
 		c.s.Serve()
 	}()
-	require.True(t, c.s.Arrive(bytesOf(t, "B3 10 85 424C4F434B A0 A0"), nil))
+	require.True(t, c.s.Arrive(bytesOf(t, "B3 10 85 424C4F434B A0 A0"), nil, false))
 	<-c.f.blocked
 	c.s.End(io.EOF)
 	<-served
@@ -313,11 +313,11 @@ func TestTimes(t *testing.T) {
 		synctest.Wait()
 		require.Zero(t, c.f.open.Load())
 		require.Zero(t, c.out.Len(), "no message asked for it")
-		require.True(t, c.s.Arrive(bytesOf(t, messageOf("PULL")), nil))
-		require.True(t, c.s.Arrive(bytesOf(t, messageOf("COMMIT")), nil))
+		require.True(t, c.s.Arrive(bytesOf(t, messageOf("PULL")), nil, false))
+		require.True(t, c.s.Arrive(bytesOf(t, messageOf("COMMIT")), nil, false))
 		synctest.Wait()
-		require.True(t, c.s.Arrive(bytesOf(t, messageOf("RESET")), nil))
-		require.True(t, c.s.Arrive(bytesOf(t, "B3 10 85 424C4F434B A0 A0"), nil))
+		require.True(t, c.s.Arrive(bytesOf(t, messageOf("RESET")), nil, false))
+		require.True(t, c.s.Arrive(bytesOf(t, "B3 10 85 424C4F434B A0 A0"), nil, false))
 		<-c.f.blocked
 		time.Sleep(45 * time.Second)
 		synctest.Wait()
@@ -337,7 +337,7 @@ func TestReadAheadIsBounded(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			for c.s.Arrive(bytesOf(t, messageOf("PULL")), nil) {
+			for c.s.Arrive(bytesOf(t, messageOf("PULL")), nil, false) {
 				sent++
 			}
 		}()
@@ -358,7 +358,7 @@ func TestBytesAheadAreBounded(t *testing.T) {
 		go func() {
 			defer close(done)
 			for _, raw := range [][]byte{large, large, {0xB0, 0x0F}} {
-				if c.s.Arrive(raw, nil) {
+				if c.s.Arrive(raw, nil, false) {
 					sent++
 				}
 			}

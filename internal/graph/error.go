@@ -3,6 +3,7 @@ package graph
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -179,7 +180,7 @@ func IndexExists(old *Index) *Error {
 func NoGraph(name string) *Error {
 	return &Error{
 		Kind: KindNotFound, Code: "Neo.ClientError.Database.DatabaseNotFound", Type: "DatabaseError", Phase: PhaseRuntime,
-		Detail: "NotFound", Msg: fmt.Sprintf("the graph %q does not exist", name),
+		Detail: "NotFound", Msg: "the graph " + strconv.Quote(name) + " does not exist",
 	}
 }
 

@@ -33,11 +33,13 @@ func (n *numbers) next(changed bool) uint64 {
 
 // Bookmark names the state of a graph after a commit, which may have changed nothing, by a number and the token of its snapshot, if it has one.
 func Bookmark(e *Engine, graphName string, changed bool, token string) string {
-	b := bookmarkPrefix + graphName + ":" + strconv.FormatUint(e.numbers.next(changed), 10)
+	b := make([]byte, 0, len(bookmarkPrefix)+len(graphName)+len(token)+22) // with 20 digits, a colon and a dash
+	b = append(append(append(b, bookmarkPrefix...), graphName...), ':')
+	b = strconv.AppendUint(b, e.numbers.next(changed), 10)
 	if token != "" {
-		b += "-" + token
+		b = append(append(b, '-'), token...)
 	}
-	return b
+	return string(b)
 }
 
 // ReachedBookmark checks that the graph of a bookmark has the bookmark's snapshot. A transaction sees all writes acknowledged before it began, so it

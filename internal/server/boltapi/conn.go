@@ -149,7 +149,7 @@ func (c *conn) read(ctx context.Context, r *bufio.Reader) {
 		}
 		c.s.metrics.received.Add(float64(len(msg)))
 		c.peer.meter.Load().Count(len(msg))
-		if !c.session.Arrive(msg, done) {
+		if !c.session.Arrive(msg, done, in.Waits()) {
 			return
 		}
 	}

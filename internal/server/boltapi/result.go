@@ -144,6 +144,9 @@ func (t *transaction) Err() error { return ownTimeout(t.tx.Err(), t.timed) }
 // ownTimeout replaces the code of an error caused by the client's own time limit with the code that clients expect. That of a wait for another
 // transaction has the same code whether the client or the server sets the limit.
 func ownTimeout(err error, timed bool) error {
+	if err == nil {
+		return nil
+	}
 	var e *graph.Error
 	if !timed || !errors.As(err, &e) || e.Kind != graph.KindDeadline || e.Code == graph.LockWaitEnded(nil).Code || !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, query.ErrTxTime) {
 		return err
