@@ -40,9 +40,16 @@ var encoders = map[string]*sync.Pool{
 	}},
 }
 
+// varies is the value of Vary in most answers. Adding to it copies it.
+var varies = []string{"Accept-Encoding"}
+
 // compressed runs f with the encoding that the request accepts, gzip or zstd. Very short responses stay uncompressed.
 func compressed(w http.ResponseWriter, r *http.Request, f http.HandlerFunc) {
-	w.Header().Add("Vary", "Accept-Encoding")
+	if h := w.Header(); h["Vary"] == nil {
+		h["Vary"] = varies
+	} else {
+		h.Add("Vary", "Accept-Encoding")
+	}
 	name := acceptEncoding(r.Header.Values("Accept-Encoding"))
 	if name == "" {
 		f(w, r)
@@ -93,8 +100,15 @@ type compressWriter struct {
 
 // WriteHeader stores the status until the encoding is known.
 func (c *compressWriter) WriteHeader(status int) {
-	if c.status == 0 {
-		c.status = status
+	if c.status != 0 {
+		return
+	}
+	c.status = status
+	if length := c.Header()["Content-Length"]; len(length) == 1 {
+		if n, err := strconv.Atoi(length[0]); err == nil && n < minCompress { // the body, if there is one, needs no buffer
+			c.plain = true
+			c.header()
+		}
 	}
 }
 

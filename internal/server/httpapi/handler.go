@@ -151,12 +151,15 @@ func (h *Handler) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	}
 	c := http.NewResponseController(w)
 	defer func() { _ = c.SetReadDeadline(time.Time{}) }() // a writer without a connection needs no deadline
-	in := &pacedReader{Reader: http.MaxBytesReader(w, r.Body, h.host.MaxRequestBytes), until: time.Now().Add(bodyTime), deadline: c.SetReadDeadline}
+	until := time.Now().Add(bodyTime)
 	var buf []byte
 	var err error
 	if r.ContentLength >= 0 && r.ContentLength <= request.SmallBody {
-		buf, err = readAll(in, make([]byte, 0, r.ContentLength+1))
+		_ = c.SetReadDeadline(until) // as above
+		buf = make([]byte, r.ContentLength)
+		_, err = io.ReadFull(r.Body, buf)
 	} else {
+		in := &pacedReader{Reader: http.MaxBytesReader(w, r.Body, h.host.MaxRequestBytes), until: until, deadline: c.SetReadDeadline}
 		buf, err = h.largeBody(w, r, in)
 	}
 	var tooLarge *http.MaxBytesError

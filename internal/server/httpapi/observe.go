@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -38,10 +39,12 @@ func newMetrics(registry prometheus.Registerer) metrics {
 // observe counts the responses of f and recovers panics, once for all handlers; failed writes the error.
 func (h *Handler) observe(route string, f http.HandlerFunc, failed func(http.ResponseWriter, error)) http.Handler {
 	seconds, bytes := h.metrics.seconds.WithLabelValues(route), h.metrics.bytes.WithLabelValues(route)
+	fine := sync.OnceValue(func() prometheus.Counter { return h.metrics.requests.WithLabelValues(route, "200") })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start, s := time.Now(), &statusWriter{ResponseWriter: w, streamed: r.ProtoMajor > 1}
 		ctx, id := access.WithRequest(r.Context(), r.Header.Get(request.Header))
-		w.Header().Set(request.Header, id)
+		s.id[0] = id
+		w.Header()[request.Header] = s.id[:]
 		if h.monitor.Tracing() {
 			ctx = request.TraceContext(ctx, propagation.HeaderCarrier(r.Header))
 		}
@@ -63,11 +66,18 @@ func (h *Handler) observe(route string, f http.HandlerFunc, failed func(http.Res
 			if s.status == 0 {
 				s.status = http.StatusOK
 			}
-			code := strconv.Itoa(s.status)
-			if p != nil {
+			code := "200"
+			switch {
+			case p != nil:
 				code = "aborted"
+			case s.status != http.StatusOK:
+				code = strconv.Itoa(s.status)
 			}
-			h.metrics.requests.WithLabelValues(route, code).Inc()
+			if code == "200" {
+				fine().Inc()
+			} else {
+				h.metrics.requests.WithLabelValues(route, code).Inc()
+			}
 			elapsed := time.Since(start)
 			seconds.Observe(elapsed.Seconds())
 			if route != changesRoute { // which only watches
@@ -91,6 +101,7 @@ type statusWriter struct {
 	http.ResponseWriter
 	status int // 0: nothing written yet
 	bytes  int64
+	id     [1]string       // the value of the header of the request's id
 	after  func()          // called when the request ends; may be nil
 	meter  *access.Meter   // counts the bytes; may be nil
 	ctx    context.Context // of the request, for waits of meter

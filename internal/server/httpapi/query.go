@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -265,7 +266,8 @@ func (q *queryRequest) request(r *http.Request, charge *memory.Charge) (req quer
 		return req, err
 	}
 	req.SetPage(pg)
-	typed := strings.HasPrefix(mediaType(r.Header.Get("Content-Type")), mediaTyped)
+	content := r.Header.Get("Content-Type")
+	typed := content != wire.MediaPlain && strings.HasPrefix(mediaType(content), mediaTyped)
 	if req.Params, err = wire.DecodeParams(q.Parameters, typed, charge); err != nil {
 		return req, err
 	}
@@ -288,6 +290,9 @@ func staleness(r *http.Request) (time.Duration, error) {
 
 // asOf returns the context of a request that reads a moment: that in its body, or in the URL parameter at.
 func asOf(r *http.Request, body string) (context.Context, error) {
+	if r.URL.RawQuery == "" && body == "" {
+		return r.Context(), nil
+	}
 	switch values := r.URL.Query()["at"]; {
 	case len(values) > 1 || len(values) == 1 && body != "":
 		return nil, wire.RequestError("at: must be sent once")
@@ -333,10 +338,23 @@ func writeResult(w http.ResponseWriter, res *query.Result, f format, status int,
 	}
 }
 
+// buffers pools the memory in which answers are written.
+var buffers = sync.Pool{New: func() any {
+	b := make([]byte, 0, 4096)
+	return &b
+}}
+
 // writeEnvelope answers with one JSON object. It sends nothing before the first flushBytes, so that an error up to then gets its HTTP
 // status. A later error closes the connection, so that no client mistakes a part for the whole. tail, if not nil, adds members at the end.
 func writeEnvelope(w http.ResponseWriter, res *query.Result, f format, status int, tail func([]byte) []byte) {
-	buf := append(make([]byte, 0, 4096), `{"data":{"fields":`...)
+	pooled := buffers.Get().(*[]byte)
+	buf := append((*pooled)[:0], `{"data":{"fields":`...)
+	defer func() {
+		if cap(buf) <= 2*flushBytes {
+			*pooled = buf
+			buffers.Put(pooled)
+		}
+	}()
 	buf = appendNames(buf, res.Columns)
 	buf = append(buf, `,"values":[`...)
 	sent, first := false, true
@@ -385,10 +403,13 @@ func writeEnvelope(w http.ResponseWriter, res *query.Result, f format, status in
 	res.Sent(len(buf))
 	res.Sending()
 	if !sent {
-		w.Header().Set("Content-Type", f.media)
 		tag(w, f.cond, f.cost)
-		w.Header().Set("Content-Length", strconv.Itoa(len(buf)))
-		tell(w, res)
+		fields := [...]string{f.media, strconv.Itoa(len(buf)), res.Cost().String(), res.Snapshot()} // in one piece of memory
+		h := w.Header()
+		h["Content-Type"], h["Content-Length"], h[costHeader] = fields[0:1:1], fields[1:2:2], fields[2:3:3]
+		if fields[3] != "" {
+			h[snapshotHeader] = fields[3:4:4]
+		}
 		w.WriteHeader(status)
 	}
 	_, _ = w.Write(buf)
