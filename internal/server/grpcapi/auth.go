@@ -109,7 +109,7 @@ func authStream(host *request.Host, open *streams) grpc.StreamServerInterceptor 
 			return err // before its message is in memory
 		}
 		if r, ok := g.ctx.Value(receivingKey{}).(*receiving); ok {
-			r.sender = senderOf(g.ctx)
+			r.caller = g.ctx
 		}
 		if grant := access.Granted(g.ctx); grant != nil {
 			check := grant.Still

@@ -137,8 +137,16 @@ func sendResult(res *query.Result, send func(*pb.QueryResponse) error) error {
 	if err != nil {
 		return wire.GRPCError(err)
 	}
-	header := &pb.QueryResponse{Part: &pb.QueryResponse_Header{Header: &pb.QueryHeader{Fields: res.Columns}}}
-	if err := send(header); err != nil {
+	var short struct { // the messages of most answers, at once
+		header, summary pb.QueryResponse
+		headerPart      pb.QueryResponse_Header
+		summaryPart     pb.QueryResponse_Summary
+		fields          pb.QueryHeader
+	}
+	short.fields.Fields = res.Columns
+	short.headerPart.Header = &short.fields
+	short.header.Part = &short.headerPart
+	if err := send(&short.header); err != nil {
 		return err
 	}
 	rows := func(m *pb.QueryResponse, size int) error {
@@ -154,7 +162,9 @@ func sendResult(res *query.Result, send func(*pb.QueryResponse) error) error {
 			return wire.GRPCError(err)
 		}
 	}
-	return send(&pb.QueryResponse{Part: &pb.QueryResponse_Summary{Summary: summary.Proto(res.Summary())}})
+	short.summaryPart.Summary = summary.Proto(res.Summary())
+	short.summary.Part = &short.summaryPart
+	return send(&short.summary)
 }
 
 // sendRows sends rows in messages of about rowBytes. A row that exceeds a message is an error.

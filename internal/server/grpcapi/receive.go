@@ -42,7 +42,8 @@ func bounded(e *query.Engine, host *request.Host) grpc.StreamServerInterceptor {
 		if !ok {
 			return status.Error(codes.Internal, "unexpected gRPC transport")
 		}
-		s := &receiving{ServerStream: ss, e: e, host: host, sender: senderOf(ss.Context()), frames: f, many: info.IsClientStream, brief: info.FullMethod == pb.LoadService_Load_FullMethodName}
+		s := &receiving{ServerStream: ss, e: e, host: host, caller: ss.Context(), frames: f, many: info.IsClientStream, brief: info.FullMethod == pb.LoadService_Load_FullMethodName}
+		s.ctx = context.WithValue(ss.Context(), receivingKey{}, s)
 		defer s.end()
 		return next(srv, s)
 	}
@@ -63,15 +64,14 @@ func senderOf(ctx context.Context) string {
 type receivingKey struct{}
 
 // Context returns the context of the call, in which the receiver of its messages is found.
-func (s *receiving) Context() context.Context {
-	return context.WithValue(s.ServerStream.Context(), receivingKey{}, s)
-}
+func (s *receiving) Context() context.Context { return s.ctx }
 
 // receiving is a stream whose large messages wait for memory.
 type receiving struct {
 	grpc.ServerStream
 	e      *query.Engine
 	host   *request.Host
+	ctx    context.Context
 	frames frames
 	many   bool // the client may send several messages
 	// brief returns the memory of a message once it is read: a load bounds its own memory.
@@ -79,8 +79,8 @@ type receiving struct {
 
 	mu      sync.Mutex // handlers may read concurrently and end earlier
 	over    bool
-	sender  string // the caller; "" until it is known
-	release func() // for the last message, or nil
+	caller  context.Context // of the call: with its caller, once that is known
+	release func()          // for the last message, or nil
 }
 
 // keep releases the memory of the last message; release is that of the next one, or nil.
@@ -159,8 +159,11 @@ func (s *receiving) next(m any) error {
 	if compressed {
 		size = most
 	}
-	arrival := s.host.Memory.Arrive(s.sender)
-	defer arrival.Release()
+	var arrival *request.Arrival
+	if size > request.SmallBody {
+		arrival = s.host.Memory.Arrive(senderOf(s.caller))
+		defer arrival.Release()
+	}
 	data, err := s.read(int(length), arrival)
 	if err != nil {
 		return err
