@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/hopgate/hopgate/internal/changelog"
@@ -37,11 +38,12 @@ type Replay struct {
 	last    storage.LogPosition
 }
 
-// ReplayClock is the clock of a store of a Replay: it tells the time of the commit that is being made. The zero value is ready.
-type ReplayClock struct{ now int64 }
+// ReplayClock is the clock of a store of a Replay: it tells the time of the commit that is being made. The zero value is ready; it is
+// safe for concurrent use.
+type ReplayClock struct{ now atomic.Int64 }
 
 // Now returns the time.
-func (c *ReplayClock) Now() time.Time { return time.Unix(0, c.now) }
+func (c *ReplayClock) Now() time.Time { return time.Unix(0, c.now.Load()) }
 
 // The limits of a group: bytes of records, and the bytes of changes after which some of them are committed.
 const (
@@ -222,7 +224,7 @@ func (r *Replay) End(ctx context.Context) error {
 	if err := r.flush(ctx); err != nil {
 		return err
 	}
-	r.clock.now = r.last.Time
+	r.clock.now.Store(r.last.Time)
 	for _, key := range r.order {
 		ix := r.schema[key]
 		var err error
@@ -259,7 +261,7 @@ func (r *Replay) flush(ctx context.Context) error {
 	if len(r.commits) == 0 {
 		return nil
 	}
-	r.clock.now = r.last.Time
+	r.clock.now.Store(r.last.Time)
 	if err := r.g.lock(ctx); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,7 +32,7 @@ type moments struct {
 	fs    *vfs.MemFS
 	store *local.Store
 	g     *local.Graph
-	now   time.Time
+	now   atomic.Int64 // nanoseconds since 1970
 	all   []replayed
 	bases []base
 	ids   []graph.VertexID
@@ -102,7 +103,7 @@ func (m *moments) note() {
 // step changes the graph in one of many ways.
 func (m *moments) step() {
 	ctx, r := m.Context(), m.rng
-	m.now = m.now.Add(time.Duration(r.IntN(400)) * time.Millisecond)
+	m.now.Add(int64(time.Duration(r.IntN(400)) * time.Millisecond))
 	switch r.IntN(12) {
 	case 0:
 		ttl := graph.TTL{Label: "L" + strconv.Itoa(r.IntN(2)), After: time.Duration(1+r.IntN(5)) * time.Second}
@@ -277,9 +278,10 @@ func (m *moments) commit() {
 
 // newMoments makes a graph with a history of so many changes; half of them are those of the model, which compares each with the oracle's.
 func newMoments(t *testing.T, rng *rand.Rand, steps int) *moments {
-	m := &moments{T: t, rng: rng, fs: vfs.NewCrashableMem(), now: time.Unix(1e9, 0)}
+	m := &moments{T: t, rng: rng, fs: vfs.NewCrashableMem()}
+	m.now.Store(1e18)
 	opts := localtest.Options(rng, 1+rng.IntN(3))
-	opts.FS, opts.LogBytes, opts.Clock = m.fs, 1<<30, func() time.Time { return m.now }
+	opts.FS, opts.LogBytes, opts.Clock = m.fs, 1<<30, func() time.Time { return time.Unix(0, m.now.Load()) }
 	opts.Logger = slog.New(slog.DiscardHandler)
 	var err error
 	m.store, err = local.Open(opts)
@@ -296,7 +298,7 @@ func newMoments(t *testing.T, rng *rand.Rand, steps int) *moments {
 		if w == nil {
 			m.step()
 		} else {
-			m.now = m.now.Add(time.Duration(rng.IntN(400)) * time.Millisecond)
+			m.now.Add(int64(time.Duration(rng.IntN(400)) * time.Millisecond))
 			w.StepLogged()
 		}
 		m.note()

@@ -208,7 +208,7 @@ func TestReads(t *testing.T) {
 					return counted{New(tx, g, policy, set), g, t}, nil
 				}), set}
 			}, shard.ReadMetering, shard.Aggregates, shard.Turns, shard.Validation, shard.WireMetering, shard.Passing,
-				shard.ExactCounts, shard.ChangeDates, shard.Versions, shard.Commits)
+				shard.ExactCounts, shard.ChangeDates, shard.Versions, shard.Commits, shard.Positions)
 		})
 	}
 }
