@@ -79,7 +79,7 @@ func changesRequest(r *http.Request, resumes bool) (req feed.Request, err error)
 
 // accepts reports whether a request asks for a media type by its name.
 func accepts(r *http.Request, media string) bool {
-	for _, header := range r.Header.Values("Accept") {
+	for _, header := range r.Header["Accept"] {
 		for part := range strings.SplitSeq(header, ",") {
 			name, params, err := mime.ParseMediaType(part)
 			if q, bad := strconv.ParseFloat(params["q"], 64); err == nil && name == media && (bad != nil || q > 0) {

@@ -50,7 +50,7 @@ func compressed(w http.ResponseWriter, r *http.Request, f http.HandlerFunc) {
 	} else {
 		h.Add("Vary", "Accept-Encoding")
 	}
-	name := acceptEncoding(r.Header.Values("Accept-Encoding"))
+	name := acceptEncoding(r.Header["Accept-Encoding"])
 	if name == "" {
 		f(w, r)
 		return

@@ -12,7 +12,7 @@ import (
 // condition returns what a request asks of a read: a tag for each GET, and for a POST with If-None-Match, which RFC 9110 defines for GET and
 // HEAD alone; here a read that is a POST is answered by 304 as well.
 func condition(r *http.Request, f format) *fresh.Condition {
-	list := r.Header.Values("If-None-Match")
+	list := r.Header["If-None-Match"]
 	if r.Method != http.MethodGet && list == nil {
 		return nil
 	}

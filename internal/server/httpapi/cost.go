@@ -21,7 +21,7 @@ func maxCost(r *http.Request, member int64) (int64, error) {
 	if member < 0 {
 		return 0, wire.RequestError("maxCost: must be a whole number from 0, was " + strconv.FormatInt(member, 10))
 	}
-	values := r.Header.Values(ceilingHeader)
+	values := r.Header[ceilingHeader]
 	if len(values) == 0 {
 		return member, nil
 	}
@@ -59,7 +59,7 @@ func tellSnapshot(w http.ResponseWriter, token string) {
 
 // reached checks that a graph has the snapshots that a request brings.
 func (h *Handler) reached(r *http.Request, graphName string) error {
-	for _, token := range r.Header.Values(snapshotHeader) {
+	for _, token := range r.Header[snapshotHeader] {
 		if err := h.e.Reached(r.Context(), graphName, token); err != nil {
 			return err
 		}

@@ -23,7 +23,7 @@ import (
 // graph, and operation or hash a trusted operation.
 func (h *Handler) fetch(w http.ResponseWriter, r *http.Request, method string) {
 	start := time.Now()
-	pref := readPrefer(r.Header.Values("Prefer"))
+	pref := readPrefer(r.Header["Prefer"])
 	out := &fetchWriter{w: w, status: pref.status, cond: condition(r, format{media: mediaFetch})}
 	if method == "post" || method == "put" || method == "delete" {
 		if err := h.checkWrite(r); err != nil {

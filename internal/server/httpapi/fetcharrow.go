@@ -14,7 +14,7 @@ import (
 
 // wantsArrow reports whether to answer a fetch as Arrow or Parquet. All other accepted media types get JSON.
 func wantsArrow(r *http.Request, method string) (media string, ok bool) {
-	f, known := accept(r.Header.Values("Accept"))
+	f, known := accept(r.Header["Accept"])
 	return f.media, known && f.arrow && (method == "get" || method == "gets")
 }
 

@@ -41,7 +41,7 @@ func (h *Handler) call(w http.ResponseWriter, r *http.Request, q *queryRequest, 
 	if !ok {
 		return
 	}
-	f.prefers(r.Header.Values("Prefer"))
+	f.prefers(r.Header["Prefer"])
 	var req query.Request
 	if err == nil {
 		req, err = q.request(r, h.e.Charge(r.Context()))
@@ -81,7 +81,7 @@ func (h *Handler) callFetch(w http.ResponseWriter, r *http.Request, req *query.R
 	out := &fetchWriter{w: w, status: true, cond: condition(r, format{media: mediaFetch})}
 	fetch := query.FetchRequest{
 		Graph: req.Graph, Operation: req.Operation, Params: req.Params, ReadOnly: req.ReadOnly, Unsafe: req.Unsafe, Stale: req.Stale,
-		Timeout: readPrefer(r.Header.Values("Prefer")).wait,
+		Timeout: readPrefer(r.Header["Prefer"]).wait,
 	}
 	if req.Limits != nil {
 		fetch.Units = req.Limits.Units

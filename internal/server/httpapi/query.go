@@ -134,7 +134,7 @@ func formatOf(media string) (format, bool) {
 
 // acceptOrFail chooses the format of the response, or answers that none fits.
 func acceptOrFail(w http.ResponseWriter, r *http.Request) (format, bool) {
-	f, ok := accept(r.Header.Values("Accept"))
+	f, ok := accept(r.Header["Accept"])
 	if !ok {
 		wire.WriteError(w, wire.MediaPlain, http.StatusNotAcceptable,
 			wire.RequestError("Accept: none of the media types is supported; supported are "+wire.MediaPlain+", "+mediaLines+", "+mediaTyped+", "+mediaArrow+" and "+mediaParquet))
@@ -148,7 +148,7 @@ func (h *Handler) query(w http.ResponseWriter, r *http.Request, neo4j bool) {
 	if !ok {
 		return
 	}
-	f.prefers(r.Header.Values("Prefer"))
+	f.prefers(r.Header["Prefer"])
 	status := http.StatusOK
 	if neo4j {
 		status = http.StatusAccepted
@@ -186,8 +186,11 @@ func (h *Handler) queryRequest(w http.ResponseWriter, r *http.Request, neo4j boo
 		return req, "", err
 	}
 	var q queryRequest
-	if err := wire.DecodeJSON(body, !neo4j, &q); err != nil {
-		return req, "", err
+	if !q.plain(body) {
+		q = queryRequest{}
+		if err := wire.DecodeJSON(body, !neo4j, &q); err != nil {
+			return req, "", err
+		}
 	}
 	if neo4j {
 		q.Graph = graphOf(r)
@@ -210,6 +213,21 @@ func (h *Handler) queryRequest(w http.ResponseWriter, r *http.Request, neo4j boo
 	}
 	req.Operation = &trusted.Call{Name: q.Operation, Hash: q.Hash}
 	return req, q.At, nil
+}
+
+// plain reads the body of most requests: a statement and parameters. If it returns false, the body needs the decoder.
+func (q *queryRequest) plain(body []byte) bool {
+	return wire.PlainMembers(body, func(name string, value []byte) bool {
+		switch {
+		case name == "statement" && value[0] == '"':
+			q.Statement = string(value[1 : len(value)-1])
+		case name == "parameters" && value[0] == '{':
+			q.Parameters = value
+		default:
+			return false
+		}
+		return true
+	})
 }
 
 // bookmarks checks that graphs have the snapshots of a request's bookmarks.
@@ -279,7 +297,7 @@ const staleHeader = "Hopgate-Max-Staleness"
 
 // staleness returns by how much the snapshot that a request reads may be out of date.
 func staleness(r *http.Request) (time.Duration, error) {
-	switch values := r.Header.Values(staleHeader); len(values) {
+	switch values := r.Header[staleHeader]; len(values) {
 	case 0:
 		return 0, nil
 	case 1:
@@ -306,7 +324,7 @@ func asOf(r *http.Request, body string) (context.Context, error) {
 
 // asOfHeader returns the context of a call of a trusted operation, which reads the moment of a header.
 func asOfHeader(r *http.Request) (context.Context, error) {
-	switch values := r.Header.Values(atHeader); {
+	switch values := r.Header[atHeader]; {
 	case len(values) > 1:
 		return nil, wire.RequestError(atHeader + ": must be sent once")
 	case len(values) == 1 && values[0] == "":
