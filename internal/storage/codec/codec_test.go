@@ -1,7 +1,9 @@
 package codec
 
 import (
+	"encoding/binary"
 	"encoding/hex"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -338,6 +340,28 @@ func FuzzGroup(f *testing.F) {
 			require.Equal(t, one, two)
 		}
 	})
+}
+
+// The lists of a vertex follow each other in the order of the groups, however many there are.
+func TestGroupIndexOrder(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 6))
+	for groups := range 40 {
+		var x GroupIndex
+		for range groups {
+			places := map[uint16]bool{}
+			for range r.IntN(60) {
+				places[uint16(r.IntN(1<<16)>>r.IntN(16))] = true
+			}
+			b := []byte{byte(len(places)), 0}
+			for _, p := range slices.Sorted(maps.Keys(places)) {
+				b = binary.LittleEndian.AppendUint16(b, p)
+			}
+			require.NoError(t, x.Add(b))
+		}
+		want := slices.Sorted(slices.Values(x.At))
+		x.Index()
+		require.Equal(t, want, x.At)
+	}
 }
 
 func TestMembersRoundTrip(t *testing.T) {

@@ -75,6 +75,7 @@ func (g *Group) Find(place uint64) int {
 type GroupIndex struct {
 	groups []Group
 	At     []uint64 // place, number of the group, number of the list; ascending
+	spare  []uint64 // memory for the sort
 }
 
 // PlaceBits is by how much the place in an entry of At is shifted; the number of the list has the low listBits.
@@ -104,8 +105,34 @@ func (x *GroupIndex) Add(b []byte) error {
 	return nil
 }
 
-// Index sorts the entries after the last Add.
-func (x *GroupIndex) Index() { slices.Sort(x.At) }
+// radixFrom is the number of entries from which a radix sort is faster than one by comparisons.
+const radixFrom = 128
+
+// Index sorts the entries after the last Add. Those of one place are in order already, so a stable sort by place is enough.
+func (x *GroupIndex) Index() {
+	if len(x.At) < radixFrom {
+		slices.Sort(x.At)
+		return
+	}
+	x.spare = slices.Grow(x.spare[:0], len(x.At))[:len(x.At)]
+	for shift := PlaceBits; shift < 64; shift += 8 {
+		var ends [1 << 8]int
+		for _, e := range x.At {
+			ends[e>>shift&0xff]++
+		}
+		at := 0
+		for i, n := range ends {
+			ends[i] = at
+			at += n
+		}
+		for _, e := range x.At {
+			i := e >> shift & 0xff
+			x.spare[ends[i]] = e
+			ends[i]++
+		}
+		x.At, x.spare = x.spare, x.At
+	}
+}
 
 // Lists is how many entries, from i on, are of one vertex, whose place in the chunk it gives.
 func (x *GroupIndex) Lists(i int) (place uint64, n int) {
