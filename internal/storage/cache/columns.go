@@ -142,8 +142,8 @@ func (c *Columns) Open(v *ColumnView, seq, vertices uint64, src ColumnSource, de
 	c.cache.columns.enter(&v.pin)
 }
 
-// Pass stops the view from filling the cache, or with false lets it; it still reads cached values. It returns what held before.
-func (v *ColumnView) Pass(on bool) (before bool) { return v.passing.Swap(on) }
+// Pass stops the view from filling the cache; it still reads cached values.
+func (v *ColumnView) Pass() { v.passing.Store(true) }
 
 // Count has what the view reads counted from now on, or with nil no more. No read runs meanwhile.
 func (v *ColumnView) Count(r *graph.Reads) { v.reads = r }

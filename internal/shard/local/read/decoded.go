@@ -124,22 +124,10 @@ func (tx *Reader) openColumns() []cache.ColumnView {
 }
 
 // Pass implements shard.Passer.
-func (tx *Reader) Pass() { pass(tx.openColumns(), true) }
-
-// WithoutFilling runs reads that say nothing of what will be read again: meanwhile the reader does not fill the caches.
-func (tx *Reader) WithoutFilling(reads func() error) error {
-	vs := tx.openColumns()
-	before := pass(vs, true)
-	defer pass(vs, before)
-	return reads()
-}
-
-// pass says whether the caches of columns are only read, and returns what held before.
-func pass(vs []cache.ColumnView, on bool) (before bool) {
-	for i := range vs {
-		before = vs[i].Pass(on)
+func (tx *Reader) Pass() {
+	for no, v := 0, tx.openColumns(); no < len(v); no++ {
+		v[no].Pass()
 	}
-	return before
 }
 
 // Meter implements shard.Metered.

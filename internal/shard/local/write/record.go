@@ -137,7 +137,7 @@ func (r *Recorder) prefetch(ctx context.Context, ms []shard.Mutation) error {
 			some(m.Edge.Dst, r.keyProps(r.tx.set(m.Edge.Dst)))
 		}
 	}
-	return r.tx.read.WithoutFilling(func() error { return r.fetch(ctx) })
+	return r.fetch(ctx)
 }
 
 // fetch reads what is to be prefetched.
