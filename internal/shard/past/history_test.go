@@ -300,7 +300,7 @@ func TestVectors(t *testing.T) {
 }
 
 // Moments take their memory from a pool: those that nobody reads give way, and what has no room there is an error. Nothing is left of the
-// histories of graphs that are gone.
+// histories of dropped graphs.
 func TestPool(t *testing.T) {
 	g := count(t, 20)
 	for range 5 {
