@@ -109,7 +109,7 @@ func writeStore(w io.Writer, s *pb.StoreStats) {
 		s.GetReadAmplification(), s.GetWriteAmplification())
 	for i, l := range s.GetLevels() {
 		if l.GetFiles() > 0 {
-			fmt.Fprintf(w, "    level %d\t%s in %d files, amplification %d of reads\n", i, size.Text(l.GetBytes()), l.GetFiles(), l.GetReadAmplification())
+			fmt.Fprintf(w, "    level %d\t%s in %s, amplification %d of reads\n", i, size.Text(l.GetBytes()), size.Count(l.GetFiles(), "file"), l.GetReadAmplification())
 		}
 	}
 }
@@ -180,7 +180,7 @@ func newSlowlog(a *app) *cobra.Command {
 				if i > 0 {
 					fmt.Fprintln(w)
 				}
-				fmt.Fprintf(w, "%v, %d rows, %s, graph %s, fingerprint %s\n  %s\n", q.GetElapsed().AsDuration().Round(time.Microsecond), q.GetRows(),
+				fmt.Fprintf(w, "%v, %s, %s, graph %s, fingerprint %s\n  %s\n", q.GetElapsed().AsDuration().Round(time.Microsecond), size.Count(q.GetRows(), "row"),
 					q.GetStart().AsTime().Format(time.RFC3339), q.GetGraph(), dash(q.GetFingerprint()), cli.OneLine(q.GetStatement()))
 				if q.GetError() != "" {
 					fmt.Fprintf(w, "  failed: %s\n", cli.OneLine(q.GetError()))

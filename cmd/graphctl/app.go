@@ -32,7 +32,7 @@ type app struct {
 func (a *app) report(w io.Writer, err error) {
 	var remote interface{ GRPCStatus() *status.Status }
 	if !errors.As(err, &remote) {
-		fmt.Fprintln(w, a.inScript(graph.Pos{})+cli.OneLine(oneSuggestion(err.Error())))
+		fmt.Fprintln(w, a.inScript(graph.Pos{})+cli.OneLine(err.Error()))
 		return
 	}
 	st := remote.GRPCStatus()

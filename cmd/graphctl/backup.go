@@ -103,7 +103,7 @@ func pruneBackups(ctx context.Context, out io.Writer, r *backup.Repo, keep int) 
 	if err != nil {
 		return fmt.Errorf("remove old backups: %w", err)
 	}
-	fmt.Fprintf(out, "removed %d old backups: %d files, %s\n", len(ids), files, size.Text(uint64(bytes)))
+	fmt.Fprintf(out, "removed %s: %s, %s\n", size.Count(len(ids), "old backup"), size.Count(files, "file"), size.Text(uint64(bytes)))
 	return nil
 }
 
@@ -134,7 +134,7 @@ func verifyBackup(ctx context.Context, out io.Writer, r *backup.Repo, id string)
 	if err := r.Verify(ctx, m, nil); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "backup %s is whole: %d files, %s\n", m.ID, len(m.Files), size.Text(uint64(m.Bytes())))
+	fmt.Fprintf(out, "backup %s is whole: %s, %s\n", m.ID, size.Count(len(m.Files), "file"), size.Text(uint64(m.Bytes())))
 	return nil
 }
 
@@ -196,10 +196,10 @@ func (a *app) backup(ctx context.Context, out io.Writer, r *backup.Repo, graphs 
 	case err != nil:
 		return err
 	case len(removed) > 0:
-		return fmt.Errorf("backup %s lacks %d files, which another backup with --keep has removed meanwhile: back up again", m.ID, len(removed))
+		return fmt.Errorf("backup %s lacks %s, which another backup with --keep has removed meanwhile: back up again", m.ID, size.Count(len(removed), "file"))
 	}
-	fmt.Fprintf(out, "backup %s: %d graphs, %d files, %s; %d files, %s were new, in %v\n", m.ID, len(m.Graphs), len(m.Files), size.Text(uint64(m.Bytes())),
-		len(missing), size.Text(uint64(sent)), time.Since(start).Round(time.Millisecond))
+	fmt.Fprintf(out, "backup %s: %s, %s, %s; new: %s, %s, in %v\n", m.ID, size.Count(len(m.Graphs), "graph"), size.Count(len(m.Files), "file"), size.Text(uint64(m.Bytes())),
+		size.Count(len(missing), "file"), size.Text(uint64(sent)), time.Since(start).Round(time.Millisecond))
 	return nil
 }
 

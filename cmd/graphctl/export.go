@@ -14,6 +14,7 @@ import (
 	"github.com/hopgate/hopgate/internal/answer"
 	"github.com/hopgate/hopgate/internal/cli"
 	"github.com/hopgate/hopgate/internal/export"
+	"github.com/hopgate/hopgate/internal/size"
 )
 
 func newExport(a *app) *cobra.Command {
@@ -61,7 +62,7 @@ func (a *app) export(ctx context.Context, out io.Writer, dir, format string, wit
 	defer a.closeTx()
 	t, err := export.Write(&export.Graph{Rows: a.eachRow, Indexes: indexes, Rules: rules}, dir, format)
 	if err == nil {
-		fmt.Fprintf(out, "exported %d vertices and %d edges to %d files in %s\n", t.Vertices, t.Edges, t.Files, filepath.Clean(dir))
+		fmt.Fprintf(out, "exported %s and %s to %s in %s\n", size.Count(t.Vertices, "vertex"), size.Count(t.Edges, "edge"), size.Count(t.Files, "file"), filepath.Clean(dir))
 	}
 	return err
 }

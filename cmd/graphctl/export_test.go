@@ -118,7 +118,7 @@ func TestExportAPOC(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "e")
 	out, errs, code := ctl(a.Address, "", "export", dir, "--format", "json")
 	require.Zero(t, code, errs)
-	require.Contains(t, out, "4 vertices and 2 edges to 1 files")
+	require.Contains(t, out, "4 vertices and 2 edges to 1 file in")
 	text, err := os.ReadFile(filepath.Join(dir, "graph.json"))
 	require.NoError(t, err)
 	require.Contains(t, string(text), `{"type":"node","id":"1","labels":["A","B"],"properties":{"at":"text","id":7}}`+"\n")

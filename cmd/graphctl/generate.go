@@ -45,8 +45,8 @@ func newGenerateSocial() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "wrote %d vertices and %d edges to %s: %.1f MB in %.1f s\n",
-				c.Vertices, c.Edges, dir, float64(c.Bytes)/1e6, time.Since(start).Seconds())
+			fmt.Fprintf(cmd.OutOrStdout(), "wrote %s and %s to %s: %.1f MB in %.1f s\n",
+				size.Count(c.Vertices, "vertex"), size.Count(c.Edges, "edge"), dir, float64(c.Bytes)/1e6, time.Since(start).Seconds())
 			return nil
 		},
 	}

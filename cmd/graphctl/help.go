@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hopgate/hopgate/internal/cli/client"
 )
 
 // examples holds the command lines in each command's help, by the command's path below graphctl.
@@ -80,13 +79,4 @@ func (a *app) addHelp(cmd *cobra.Command) {
 		a.addCompletions(c)
 		a.addHelp(c)
 	}
-}
-
-// oneSuggestion moves cobra's suggestions, which are on lines of their own, into the line of the error.
-func oneSuggestion(text string) string {
-	head, names, ok := strings.Cut(text, "\n\nDid you mean this?\n")
-	if !ok {
-		return text
-	}
-	return head + client.DidYouMean(strings.Fields(names))
 }

@@ -58,6 +58,7 @@ func TestSuggestions(t *testing.T) {
 	for line, want := range map[string]string{
 		"qery -p x=1":                 `graphctl: unknown command "qery" for "graphctl"; did you mean query?`,
 		"bakcup":                      "did you mean backup?",
+		"shel":                        "did you mean shell?",
 		"generate socail --persons 5": `unknown command "socail" for "graphctl generate"; did you mean social?`,
 		"completion bsh":              `unknown command "bsh" for "graphctl completion"; did you mean bash`,
 		"generate":                    "name what to generate",

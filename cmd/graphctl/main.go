@@ -38,7 +38,15 @@ func newRoot(a *app) *cobra.Command {
 		Use: "graphctl", Short: "Load, query and inspect graphs of a Hopgate server", SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Error{Code: cli.Usage, Err: err} })
+	root.Args = client.OnlySubcommands
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		if c.HasSubCommands() {
+			if unknown := client.OnlySubcommands(c, c.Flags().Args()); unknown != nil {
+				return unknown
+			}
+		}
+		return cli.Error{Code: cli.Usage, Err: err}
+	})
 	f := root.PersistentFlags()
 	a.Flags(f)
 	f.BoolVar(&a.verbose, "verbose", false, "say more about errors")

@@ -18,6 +18,7 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/cli"
 	"github.com/hopgate/hopgate/internal/shell"
+	"github.com/hopgate/hopgate/internal/size"
 )
 
 // queryFlags are the flags of commands that run statements.
@@ -331,23 +332,23 @@ func printCounters(w io.Writer, c *pb.Counters) {
 func countersText(c *pb.Counters) string {
 	var parts []string
 	for _, x := range []struct {
-		n    uint64
-		what string
+		n          uint64
+		noun, done string
 	}{
-		{c.GetNodesCreated(), "vertices created"},
-		{c.GetNodesDeleted(), "vertices deleted"},
-		{c.GetRelationshipsCreated(), "edges created"},
-		{c.GetRelationshipsDeleted(), "edges deleted"},
-		{c.GetPropertiesSet(), "properties set"},
-		{c.GetLabelsAdded(), "labels added"},
-		{c.GetLabelsRemoved(), "labels removed"},
-		{c.GetIndexesAdded(), "indexes added"},
-		{c.GetIndexesRemoved(), "indexes removed"},
-		{c.GetConstraintsAdded(), "constraints added"},
-		{c.GetConstraintsRemoved(), "constraints removed"},
+		{c.GetNodesCreated(), "vertex", "created"},
+		{c.GetNodesDeleted(), "vertex", "deleted"},
+		{c.GetRelationshipsCreated(), "edge", "created"},
+		{c.GetRelationshipsDeleted(), "edge", "deleted"},
+		{c.GetPropertiesSet(), "property", "set"},
+		{c.GetLabelsAdded(), "label", "added"},
+		{c.GetLabelsRemoved(), "label", "removed"},
+		{c.GetIndexesAdded(), "index", "added"},
+		{c.GetIndexesRemoved(), "index", "removed"},
+		{c.GetConstraintsAdded(), "constraint", "added"},
+		{c.GetConstraintsRemoved(), "constraint", "removed"},
 	} {
 		if x.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", x.n, x.what))
+			parts = append(parts, fmt.Sprintf("%s %s", size.Count(x.n, x.noun), x.done))
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -75,7 +75,7 @@ func TestShellTransactions(t *testing.T) {
 
 	out, errs, _ = typed(":begin", "CREATE (:A);", ":commit;", "MATCH (n) RETURN count(n) AS n;")
 	require.Equal(t, "n\n1\n", out)
-	require.Equal(t, "1 vertices created, 1 labels added\n", errs)
+	require.Equal(t, "1 vertex created, 1 label added\n", errs)
 
 	_, errs, prompts = typed(":begin", "RETURN 1 / 0;", ":commit")
 	require.Contains(t, errs, "/ by zero")

@@ -8,14 +8,12 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/answer"
 	"github.com/hopgate/hopgate/internal/cli"
+	"github.com/hopgate/hopgate/internal/size"
 )
 
 // foot returns the number of rows, how many of them a table shows, and the elapsed time.
 func (p *printer) foot() string {
-	text := fmt.Sprintf("%d rows", p.count)
-	if p.count == 1 {
-		text = "1 row"
-	}
+	text := size.Count(p.count, "row")
 	if p.more != "" {
 		text = fmt.Sprintf("first %s rows; more with %s", cli.Grouped(int64(p.count)), p.more)
 	}

@@ -76,10 +76,10 @@ func newTrace(a *app) *cobra.Command {
 // printTrace prints a request and the tree of its stages.
 func printTrace(w io.Writer, r *pb.TraceResponse) error {
 	if r.GetMissed() > 0 {
-		fmt.Fprintf(w, "(%d requests were dropped)\n", r.GetMissed())
+		fmt.Fprintf(w, "(dropped %s)\n", size.Count(r.GetMissed(), "request"))
 	}
-	fmt.Fprintf(w, "%s  %v  %d rows  %s %s  graph %s  id %d\n  %s\n", r.GetStart().AsTime().Format("15:04:05.000"),
-		brief(r.GetElapsed().AsDuration()), r.GetRows(), r.GetKind(), r.GetFingerprint(), r.GetGraph(), r.GetId(),
+	fmt.Fprintf(w, "%s  %v  %s  %s %s  graph %s  id %d\n  %s\n", r.GetStart().AsTime().Format("15:04:05.000"),
+		brief(r.GetElapsed().AsDuration()), size.Count(r.GetRows(), "row"), r.GetKind(), r.GetFingerprint(), r.GetGraph(), r.GetId(),
 		shorten(cli.OneLine(r.GetStatement()), 300))
 	if r.GetError() != "" {
 		fmt.Fprintf(w, "  failed: %s\n", cli.OneLine(r.GetError()))
@@ -90,7 +90,7 @@ func printTrace(w io.Writer, r *pb.TraceResponse) error {
 		for _, s := range stages {
 			var did []string
 			if s.GetRows() > 0 {
-				did = append(did, fmt.Sprintf("%d rows", s.GetRows()))
+				did = append(did, size.Count(s.GetRows(), "row"))
 			}
 			if s.GetRequests() > 0 {
 				did = append(did, fmt.Sprintf("%d shard requests (%s)", s.GetRequests(), size.Text(s.GetBytes())))

@@ -12,6 +12,7 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/cli"
 	"github.com/hopgate/hopgate/internal/query/traverse"
+	"github.com/hopgate/hopgate/internal/size"
 )
 
 // hopFlags are the flags of commands that traverse edges.
@@ -180,6 +181,6 @@ func printTruncated(cmd *cobra.Command, s *pb.TraverseSummary) {
 	w := cmd.ErrOrStderr()
 	fmt.Fprintln(w, "graphctl: the result was truncated:", s.GetTruncatedReason())
 	for _, h := range s.GetHops() {
-		fmt.Fprintf(w, "hop %d: %d edges of %d vertices\n", h.GetHop(), h.GetEdges(), h.GetSources())
+		fmt.Fprintf(w, "hop %d: %s of %s\n", h.GetHop(), size.Count(h.GetEdges(), "edge"), size.Count(h.GetSources(), "vertex"))
 	}
 }

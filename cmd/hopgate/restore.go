@@ -111,8 +111,8 @@ func restoreFrom(cmd *cobra.Command, r *backup.Repo, o *cli.Restore, id string, 
 	if t != nil {
 		fmt.Fprint(cmd.OutOrStdout(), strings.Join(t.done, ""))
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "restored backup %s of %s: %d files, %s, to %s\n",
-		m.ID, m.Taken.Format(time.RFC3339), len(files.Files), size.Text(uint64(files.Bytes())), o.Dir)
+	fmt.Fprintf(cmd.OutOrStdout(), "restored backup %s of %s: %s, %s, to %s\n",
+		m.ID, m.Taken.Format(time.RFC3339), size.Count(len(files.Files), "file"), size.Text(uint64(files.Bytes())), o.Dir)
 	return m, nil
 }
 

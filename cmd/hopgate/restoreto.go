@@ -25,6 +25,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/local/datadir"
 	"github.com/hopgate/hopgate/internal/shard/local/part"
 	"github.com/hopgate/hopgate/internal/shard/past"
+	"github.com/hopgate/hopgate/internal/size"
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
@@ -259,7 +260,8 @@ func (t *target) back(ctx context.Context, dir string, graphs []string) (err err
 		if err != nil {
 			return fmt.Errorf("graph %s: %w", name, err)
 		}
-		t.say("graph %s is as of commit %d, %s: %d vertices and %d edges undone\n", name, commit, time.Unix(0, at).UTC().Format(time.RFC3339Nano), done.Vertices, done.Edges)
+		t.say("graph %s is as of commit %d, %s: undone: %s, %s\n", name, commit, time.Unix(0, at).UTC().Format(time.RFC3339Nano),
+			size.Count(done.Vertices, "vertex"), size.Count(done.Edges, "edge"))
 	}
 	return nil
 }

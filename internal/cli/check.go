@@ -42,7 +42,7 @@ func (c *Check) Run(cmd *cobra.Command, _ []string) error {
 	}
 	rep, err := c.Of(cmd, c, func(stage string, records uint64) {
 		if c.progress == "plain" && stage != "" {
-			fmt.Fprintf(cmd.ErrOrStderr(), "check: %s, %d records\n", stage, records)
+			fmt.Fprintf(cmd.ErrOrStderr(), "check: %s, %s\n", stage, size.Count(records, "record"))
 		}
 	})
 	if err != nil {
@@ -68,8 +68,8 @@ func faults(rep *pb.CheckReport) (n uint64) {
 }
 
 func printCheck(w io.Writer, r *pb.CheckReport) {
-	fmt.Fprintf(w, "graph %s: %d vertices, %d edges, %d index entries, %d large values; %d files, %s\n", r.GetGraph(), r.GetVertices(),
-		r.GetEdges(), r.GetIndexEntries(), r.GetLargeValues(), r.GetFiles(), size.Text(r.GetFileBytes()))
+	fmt.Fprintf(w, "graph %s: %s, %s, %s, %s; %s, %s\n", r.GetGraph(), size.Count(r.GetVertices(), "vertex"),
+		size.Count(r.GetEdges(), "edge"), size.Count(r.GetIndexEntries(), "index entry"), size.Count(r.GetLargeValues(), "large value"), size.Count(r.GetFiles(), "file"), size.Text(r.GetFileBytes()))
 	if len(r.GetFindings()) == 0 {
 		fmt.Fprintln(w, "nothing is wrong")
 	}

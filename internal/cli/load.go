@@ -139,7 +139,7 @@ func (l *Load) Run(cmd *cobra.Command, args []string) (err error) {
 	case err != nil && rep.Rejects == 0:
 		return err
 	case rep.Rejects > 0:
-		return Error{Rejects, fmt.Errorf("finished, but %d rows were refused; %s", rep.Rejects, l.where(rep.Rejects))}
+		return Error{Rejects, fmt.Errorf("finished, but refused %s; %s", size.Count(rep.Rejects, "row"), l.where(rep.Rejects))}
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/hopgate/hopgate/internal/loader/record"
 	"github.com/hopgate/hopgate/internal/loader/text"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/size"
 )
 
 const (
@@ -75,7 +76,7 @@ func (b Budget) exceeded(rejects, rows int64) bool {
 type TooManyRejectsError struct{ Rejects int64 }
 
 func (e *TooManyRejectsError) Error() string {
-	return fmt.Sprintf("the load ended early: %d rows were refused, more than --max-rejects allows", e.Rejects)
+	return fmt.Sprintf("the load ended early: it refused %s, more than --max-rejects allows", size.Count(e.Rejects, "row"))
 }
 
 // job is a chunk on its way through the run.

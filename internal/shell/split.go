@@ -141,7 +141,7 @@ func isBlank(token string) bool {
 func commandEnd(s string) int {
 	line, _, _ := strings.Cut(s, "\n")
 	if line[0] != ':' {
-		if commandText(line) == exit {
+		if text := commandText(line); text == exit || text == help {
 			return len(line)
 		}
 		return 0
@@ -159,14 +159,16 @@ func commandEnd(s string) int {
 	return len(line)
 }
 
-const exit = ":exit"
+const exit, help = ":exit", ":help"
 
-// commandText normalises a command: without surrounding text, and :exit for its aliases.
+// commandText normalises a command: without surrounding text, :exit for its aliases, and :help for help.
 func commandText(s string) string {
 	s = strings.TrimRight(strings.TrimSpace(s), "; \t")
 	switch strings.ToLower(s) {
 	case "exit", "quit", ":quit":
 		return exit
+	case "help":
+		return help
 	}
 	return s
 }

@@ -46,15 +46,16 @@ func TestSplitStatements(t *testing.T) {
 
 // Commands end at the end of the line, stand only between statements, and have the same names in lines and in files.
 func TestSplitCommands(t *testing.T) {
-	steps, rest := Split(":param x => \"a;b\"; RETURN $x;\n:help // all\nRETURN\n:notacommand;\n  Quit ;\nexit + 1")
+	steps, rest := Split(":param x => \"a;b\"; RETURN $x;\n:help // all\nRETURN\n:notacommand;\n  Quit ;\nhelp\nexit + 1")
 	require.Equal(t, []Step{
 		{":param x => \"a;b\"", true, graph.Pos{Line: 1, Column: 1}},
 		{"RETURN $x", false, graph.Pos{Line: 1, Column: 20, Offset: 19}},
 		{":help // all", true, graph.Pos{Line: 2, Column: 1, Offset: 30}},
 		{"RETURN\n:notacommand", false, graph.Pos{Line: 3, Column: 1, Offset: 43}},
 		{":exit", true, graph.Pos{Line: 5, Column: 3, Offset: 66}},
+		{":help", true, graph.Pos{Line: 6, Column: 1, Offset: 73}},
 	}, steps)
-	require.Equal(t, Step{Text: "exit + 1", At: graph.Pos{Line: 6, Column: 1, Offset: 73}}, rest)
+	require.Equal(t, Step{Text: "exit + 1", At: graph.Pos{Line: 7, Column: 1, Offset: 78}}, rest)
 }
 
 // What is read in pieces has the steps and positions of the whole.

@@ -1,4 +1,4 @@
-// Package size reads and prints numbers of bytes.
+// Package size reads and prints numbers of bytes and of other things.
 package size
 
 import (
@@ -77,4 +77,20 @@ func Text(n uint64) string {
 		return fmt.Sprintf("%d bytes", n)
 	}
 	return fmt.Sprintf("%.1f %s", f, names[u])
+}
+
+// Count says how many of a thing there are: "1 edge", "2 vertices". The noun is singular.
+func Count[N int | int64 | uint64 | uint32](n N, noun string) string {
+	switch {
+	case n == 1:
+	case noun == "vertex":
+		noun = "vertices"
+	case strings.HasSuffix(noun, "y"):
+		noun = strings.TrimSuffix(noun, "y") + "ies"
+	case strings.HasSuffix(noun, "x"):
+		noun += "es"
+	default:
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
 }

@@ -153,7 +153,15 @@ func OnlySubcommands(cmd *cobra.Command, args []string) error {
 	}
 	text := fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath())
 	cmd.SuggestionsMinimumDistance = 2
-	if names := cmd.SuggestionsFor(args[0]); len(names) > 0 {
+	names := cmd.SuggestionsFor(args[0])
+	for _, c := range cmd.Commands() {
+		aliases := &cobra.Command{SuggestionsMinimumDistance: 2}
+		for _, a := range c.Aliases {
+			aliases.AddCommand(&cobra.Command{Use: a, Run: func(*cobra.Command, []string) {}})
+		}
+		names = append(names, aliases.SuggestionsFor(args[0])...)
+	}
+	if len(names) > 0 {
 		text += DidYouMean(names)
 	}
 	return cli.Usagef("%s", text)

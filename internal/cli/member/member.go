@@ -14,6 +14,7 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/cli"
 	"github.com/hopgate/hopgate/internal/cli/client"
+	"github.com/hopgate/hopgate/internal/size"
 )
 
 // Command returns the commands on the replicas of a cluster.
@@ -63,7 +64,7 @@ func Command(s *client.Server) *cobra.Command {
 					fmt.Fprintln(w, "nothing to replace: the process has its data directory")
 					return
 				}
-				fmt.Fprintf(w, "replaced %d replicas\n", r.GetReplaced())
+				fmt.Fprintf(w, "replaced %s\n", size.Count(r.GetReplaced(), "replica"))
 			}),
 		client.Command(s, "transfer SHARD PROCESS", "Hand the lead of a shard's replicas to a process", cobra.ExactArgs(2),
 			func(ctx context.Context, c pb.AdminServiceClient, args []string) (*pb.TransferLeadResponse, error) {

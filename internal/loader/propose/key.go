@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/hopgate/hopgate/internal/size"
 )
 
 // vertices finds the label and the key of vertices, and records which candidate keys have duplicates.
@@ -103,9 +105,9 @@ func (x *proposal) repeated(candidates []candidate) string {
 	for i := range candidates {
 		c := &candidates[i]
 		any = any || !c.unique()
-		text := fmt.Sprintf("%s has %s", oneLine(x.columns[c.column].name), plural(c.duplicates, "duplicate"))
+		text := fmt.Sprintf("%s has %s", oneLine(x.columns[c.column].name), size.Count(c.duplicates, "duplicate"))
 		if c.missing > 0 {
-			text += " and is missing in " + plural(c.missing, "row")
+			text += " and is missing in " + size.Count(c.missing, "row")
 		}
 		parts = append(parts, text)
 	}
@@ -113,11 +115,4 @@ func (x *proposal) repeated(candidates []candidate) string {
 		return ""
 	}
 	return strings.Join(parts, ", ")
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

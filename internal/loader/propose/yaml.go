@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/hopgate/hopgate/internal/loader/mapping"
+	"github.com/hopgate/hopgate/internal/size"
 )
 
 // bare matches text that needs no quotes in YAML.
@@ -172,7 +173,7 @@ func (p *proposer) edgesOf(b *bytes.Buffer, x *proposal) {
 	}
 	if x.parallel > 0 {
 		action = "insert"
-		fmt.Fprintf(b, "      # %s with the ends of an earlier row: each row makes an edge.\n", plural(x.parallel, "row"))
+		fmt.Fprintf(b, "      # %s with the ends of an earlier row: each row makes an edge.\n", size.Count(x.parallel, "row"))
 	}
 	fmt.Fprintf(b, "      - type: %s\n", typ)
 	if action != "" {
@@ -253,7 +254,7 @@ func (x *proposal) properties(b *bytes.Buffer, typ func(i int) (name string, ok 
 			b.WriteString("  # " + e)
 		}
 		if n := c.holes(); n > 0 {
-			fmt.Fprintf(b, "; %s with null, which a load refuses", plural(n, "list"))
+			fmt.Fprintf(b, "; %s with null, which a load refuses", size.Count(n, "list"))
 		}
 		b.WriteString("\n")
 	}

@@ -12,8 +12,8 @@ import (
 func (p *parser) command() ast.Body {
 	at := p.here()
 	switch {
-	case p.administration():
-		p.failAdministration(at, "users, roles, aliases and servers are not changed by statements: tokens say who may do what")
+	case p.administration() != "":
+		p.failAdministration(at, p.administration())
 	case (p.is("GRANT") || p.is("DENY") || p.is("REVOKE")) && p.peekAt(1).name():
 		return p.privilege(at)
 	case p.is("CREATE"):
@@ -37,28 +37,33 @@ func (p *parser) command() ast.Body {
 	return nil
 }
 
-// administration reports whether a Neo4j command for users, roles, aliases, servers or the state of a database follows.
-func (p *parser) administration() bool {
+// administration says why a Neo4j command for users, roles, aliases, servers or the state of a database is not supported; "" if none follows.
+func (p *parser) administration() string {
+	const (
+		access = "users and roles are not changed by statements: tokens say who may do what"
+		alias  = "graphs have no aliases, except that the default graph is also called neo4j"
+		server = "servers are not changed by statements: graphctl member changes the processes of a cluster"
+		state  = "a graph is always online; it cannot be started or stopped by itself"
+	)
 	next := p.peekAt(1)
 	if p.is("CREATE", "OR", "REPLACE") {
 		next = p.peekAt(3)
 	}
 	either := func(words ...string) bool { return slices.ContainsFunc(words, next.is) }
 	switch {
-	case p.is("GRANT"), p.is("DENY"), p.is("REVOKE"):
-		return either("ROLE", "ROLES")
-	case p.is("RENAME"):
-		return next.kind == tokWord
-	case p.is("CREATE"), p.is("DROP"):
-		return either("USER", "ROLE", "IMMUTABLE", "ALIAS", "SERVER")
-	case p.is("ALTER"):
-		return either("USER", "CURRENT", "ALIAS", "SERVER")
-	case p.is("START"), p.is("STOP"):
-		return either("DATABASE")
-	case p.is("ENABLE"):
-		return either("SERVER")
+	case (p.is("GRANT") || p.is("DENY") || p.is("REVOKE")) && either("ROLE", "ROLES"):
+		return access
+	case (p.is("CREATE") || p.is("DROP") || p.is("ALTER") || p.is("RENAME") || p.is("ENABLE") || p.is("SHOW")) && either("ALIAS", "ALIASES", "SERVER", "SERVERS"):
+		if either("SERVER", "SERVERS") {
+			return server
+		}
+		return alias
+	case (p.is("CREATE") || p.is("DROP")) && either("USER", "ROLE", "IMMUTABLE"), p.is("ALTER") && either("USER", "CURRENT"), p.is("RENAME") && next.kind == tokWord:
+		return access
+	case (p.is("START") || p.is("STOP")) && either("DATABASE", "GRAPH"):
+		return state
 	}
-	return false
+	return ""
 }
 
 // indexKinds maps the words of index kinds to the kinds.
