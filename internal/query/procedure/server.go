@@ -38,9 +38,9 @@ func (r *Registry) addServer() {
 		func(context.Context, *exec.Call) ([][]graph.Value, error) {
 			return [][]graph.Value{{graph.BoolValue(true)}}, nil
 		})
-	r.add("db.info() :: (id :: STRING, name :: STRING, creationDate :: STRING?)", "Name the graph.",
+	r.add("db.info() :: (id :: STRING, name :: STRING, creationDate :: STRING?)", "Name the graph, as SHOW DATABASES does.",
 		func(ctx context.Context, _ *exec.Call) ([][]graph.Value, error) {
-			name := text(r.host.Graph(ctx))
+			name := text(r.clientName(r.host.Graph(ctx)))
 			return [][]graph.Value{{name, name, {}}}, nil
 		})
 	config := func(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
