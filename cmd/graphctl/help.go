@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
 )
 
 // examples holds the command lines in each command's help, by the command's path below graphctl.

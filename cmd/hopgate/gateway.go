@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,14 +21,14 @@ func newGateway() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "gateway", Short: "Run a gateway, which holds no data, before shards in other processes", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := config.Load(cmd.Flags(), os.Environ())
+			c, reload, err := configured(cmd)
 			if err != nil {
-				return cli.Error{Code: cli.Usage, Err: err}
+				return err
 			}
 			if c.Join == "" {
 				return cli.Error{Code: cli.Usage, Err: errNoJoin}
 			}
-			return serve(cmd.Context(), &c, openRemote)
+			return serve(cmd.Context(), c, reload, openRemote)
 		},
 	}
 	config.Flags(cmd.Flags())

@@ -27,7 +27,6 @@ import (
 	"github.com/hopgate/hopgate/internal/loader"
 	"github.com/hopgate/hopgate/internal/loader/resource"
 	"github.com/hopgate/hopgate/internal/query"
-	"github.com/hopgate/hopgate/internal/query/admission"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/server"
@@ -66,14 +65,14 @@ func newServe() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Run gateway and shards in one process, or in several that keep replicas", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := config.Load(cmd.Flags(), os.Environ())
+			c, reload, err := configured(cmd)
 			if err != nil {
-				return cli.Error{Code: cli.Usage, Err: err}
+				return err
 			}
 			c.Shards = max(c.Shards, 1)
 			switch {
 			case c.Join != "":
-				err = checkMember(&c)
+				err = checkMember(c)
 			case c.Replicas != 0 || c.Peer != "" || c.ShardCA != "":
 				err = errors.New("replicas, peer and shard-ca: need join, the addresses of all processes")
 			}
@@ -85,9 +84,9 @@ func newServe() *cobra.Command {
 				ctx = untilEnd(ctx, cmd.InOrStdin())
 			}
 			if c.Join != "" {
-				return serve(ctx, &c, openMember)
+				return serve(ctx, c, reload, openMember)
 			}
-			return serve(ctx, &c, openLocal)
+			return serve(ctx, c, reload, openLocal)
 		},
 	}
 	config.Flags(cmd.Flags())
@@ -165,6 +164,8 @@ type serving struct {
 	past     *past.Store
 	profiles *telemetry.Profiles
 	dir      string // for evidence; "" without a data directory
+	reloader *reloader
+	hangups  chan os.Signal
 	closers  []func() error
 }
 
@@ -179,12 +180,14 @@ func (s *serving) close() (err error) {
 }
 
 // newServing begins the log and the memory limit of a process.
-func newServing(c *config.Config) *serving {
+func newServing(c *config.Config, reload *reloader) *serving {
 	s := &serving{c: c, level: new(slog.LevelVar), memory: c.Split(keptShards(c)), tuning: new(admin.Tuning)}
 	s.log = logger(c, s.level)
 	slog.SetDefault(s.log)
-	stop := ignoreHangups(s.log)
-	s.onClose(func() error { stop(); return nil })
+	s.hangups = catchHangups()
+	reload.log, s.reloader = s.log, reload
+	s.reloader.on(func(c *config.Config) { setLevel(s.level, c) }, "log-level")
+	s.reloader.on(func(now *config.Config) { c.DrainTimeout, c.StopWait = now.DrainTimeout, now.StopWait }, "drain-timeout", "stop-wait")
 	// GOMEMLIMIT may only lower the limit: it does not account for memory off the Go heap.
 	s.mostHeap = debug.SetMemoryLimit(-1)
 	debug.SetMemoryLimit(min(s.memory.GoHeap, s.mostHeap))
@@ -194,10 +197,10 @@ func newServing(c *config.Config) *serving {
 }
 
 // serve runs the server until a signal arrives or it fails.
-func serve(ctx context.Context, c *config.Config, open func(context.Context, *config.Config, config.Budget, *slog.Logger) (backing, error)) (err error) {
+func serve(ctx context.Context, c *config.Config, reload *reloader, open func(context.Context, *config.Config, config.Budget, *slog.Logger) (backing, error)) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	s := newServing(c)
+	s := newServing(c, reload)
 	defer func() { err = errors.Join(err, s.close()) }()
 	rules, err := fetchRules(c)
 	if err != nil {
@@ -227,6 +230,7 @@ func serve(ctx context.Context, c *config.Config, open func(context.Context, *co
 		return err
 	}
 	s.govern(ctx)
+	s.reloadsLimits(rates)
 	load := loader.New(restricted.NewStore(s.backing.store))
 	registry := telemetry.NewRegistry(s.engine, load, s.backing.store)
 	if c.OTLPEndpoint != "" {
@@ -253,12 +257,15 @@ func serve(ctx context.Context, c *config.Config, open func(context.Context, *co
 		return err
 	}
 	if err = ready(ctx, s.log, c, s.engine, addrs); err == nil {
+		stopReloads := s.reloader.handle(s.hangups)
 		select {
 		case err = <-srv.Failed():
 		case err = <-s.backing.failed:
 		case <-ctx.Done():
+			stopReloads()
 			s.log.Info("draining", slog.Duration("timeout", c.DrainTimeout))
 		}
+		stopReloads()
 	}
 	stop() // a second signal ends the process at once
 	if s.backing.leave != nil && err == nil {
@@ -302,17 +309,16 @@ func (s *serving) openEngine(ctx context.Context, rules *syntax.Rules, audit *ac
 	default:
 		return nil, err
 	}
-	perUser, _ := access.ParseLimits(c.UserLimits, c.Whole(s.memory)) // Validate has parsed them
-	perGraph, _ := access.ParseLimits(c.GraphLimits, c.Whole(s.memory))
+	bounds, perUser, perGraph := s.bounds(c)
 	sources, _ := resource.ParseList(c.LoadCSVSources)
 	rates := access.NewRates(perUser, perGraph)
 	s.past = past.NewStore(s.backing.store, int(c.PastMemory))
 	s.engine = query.New(restricted.NewStore(s.past), query.Options{
 		Past:       s.past,
 		FetchRules: rules, FetchCaller: fetchCaller(rules),
-		Timeout: c.QueryTimeout, MaxTimeout: c.MaxTimeout, QueryBytes: s.memory.Query, PoolBytes: s.memory.Queries, Spill: spill,
-		MaxRows: c.MaxRows, MaxVisits: c.MaxVisits, Open: resource.NewOpener(c.ImportDir, sources).Open,
-		Admission: admission.Limits{Running: c.MaxQueries, Queue: c.MaxQueue, Wait: c.QueueTimeout, Caller: perUser, Graph: perGraph}, Rates: rates,
+		Timeout: bounds.Timeout, MaxTimeout: bounds.MaxTimeout, QueryBytes: s.memory.Query, PoolBytes: s.memory.Queries, Spill: spill,
+		MaxRows: bounds.MaxRows, MaxVisits: bounds.MaxVisits, Open: resource.NewOpener(c.ImportDir, sources).Open,
+		Admission: bounds.Admission, Rates: rates,
 		PlanCacheSize: c.PlanCache, ResponseCache: int64(c.ResponseCache), SlowLogSize: c.SlowLog, Fetch: c.Fetch, Typed: request.DecodeTyped, Audit: audit, Neo4jVersion: c.BoltAgent, Authenticates: s.guards.auth != nil,
 	})
 	s.onClose(func() error { s.engine.Quotas.Close(); return nil })
@@ -367,24 +373,6 @@ func (s *serving) flush(ctx context.Context, collector *telemetry.Collector) {
 	defer cancel()
 	if err := collector.Close(ctx); err != nil {
 		s.log.Warn("the last traces and metrics are lost", slog.Any("error", err))
-	}
-}
-
-// ignoreHangups keeps SIGHUP from ending the process until the caller calls stop.
-func ignoreHangups(log *slog.Logger) (stop func()) {
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for range hangups {
-			log.Info("SIGHUP is ignored: files of tokens and certificates are read again when they change, and other settings at a restart")
-		}
-	}()
-	return func() {
-		signal.Stop(hangups)
-		close(hangups)
-		<-done
 	}
 }
 
@@ -492,10 +480,14 @@ func removeStale(path string) error {
 }
 
 // logger creates the log of a process at the configured level, which can change later.
-func logger(c *config.Config, level *slog.LevelVar) *slog.Logger {
+func setLevel(level *slog.LevelVar, c *config.Config) {
 	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
 		panic(fmt.Sprintf("log level %q passed the checks", c.LogLevel))
 	}
+}
+
+func logger(c *config.Config, level *slog.LevelVar) *slog.Logger {
+	setLevel(level, c)
 	opts := &slog.HandlerOptions{Level: level}
 	if c.LogFormat == "json" {
 		return slog.New(requestHandler{slog.NewJSONHandler(os.Stderr, opts)})

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"os/signal"
 	"slices"
 	"sync/atomic"
@@ -34,9 +33,9 @@ func newShard() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "shard", Short: "Keep replicas of shards for gateways", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := config.Load(cmd.Flags(), os.Environ())
+			c, reload, err := configured(cmd)
 			if err != nil {
-				return cli.Error{Code: cli.Usage, Err: err}
+				return err
 			}
 			addresses := addressList(c.Join)
 			c.Replicas = max(c.Replicas, 1)
@@ -46,10 +45,10 @@ func newShard() *cobra.Command {
 			if c.Peer == "" && slices.Contains(addresses, c.GRPC) {
 				c.Peer = c.GRPC
 			}
-			if err := checkMember(&c); err != nil {
+			if err := checkMember(c); err != nil {
 				return cli.Error{Code: cli.Usage, Err: err}
 			}
-			return keepShard(cmd.Context(), &c)
+			return keepShard(cmd.Context(), c, reload)
 		},
 	}
 	config.Flags(cmd.Flags())
@@ -63,10 +62,10 @@ type kept interface {
 }
 
 // keepShard serves a shard until a signal arrives or it fails.
-func keepShard(ctx context.Context, c *config.Config) (err error) {
+func keepShard(ctx context.Context, c *config.Config, reload *reloader) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	s := newServing(c)
+	s := newServing(c, reload)
 	defer func() { err = errors.Join(err, s.close()) }()
 	addresses := addressList(c.Join)
 	own, err := self(ctx, addresses, c.Peer)
@@ -138,11 +137,14 @@ func keepShard(ctx context.Context, c *config.Config) (err error) {
 	}
 	if err == nil {
 		log.Info("ready", slog.Bool("tls", secure != nil), slog.String("grpc", rpcListener.Addr().String()), slog.String("admin", adminListener.Addr().String()), slog.Int("shards", c.Shards))
+		stopReloads := s.reloader.handle(s.hangups)
 		select {
 		case err = <-failed:
 		case <-ctx.Done():
+			stopReloads()
 			log.Info("draining", slog.Duration("timeout", c.DrainTimeout))
 		}
+		stopReloads()
 	}
 	stop() // a second signal ends the process at once
 	if err == nil {

@@ -15,7 +15,7 @@ import (
 // Rates limit the requests and bytes per second of callers and graphs. After an idle second, a burst of one second's worth is
 // allowed. A nil Rates has no limits.
 type Rates struct {
-	caller, graph Limits // for those without limits of their own
+	limits atomic.Pointer[rateLimits]
 
 	mu      sync.Mutex
 	buckets map[bucketKey]*bucket
@@ -23,10 +23,18 @@ type Rates struct {
 	refused atomic.Uint64
 }
 
+// rateLimits are the limits of those without limits of their own.
+type rateLimits struct{ caller, graph Limits }
+
 // NewRates returns rates with default limits for callers and graphs.
 func NewRates(caller, graphs Limits) *Rates {
-	return &Rates{caller: caller, graph: graphs, buckets: map[bucketKey]*bucket{}, sweepAt: 1024}
+	r := &Rates{buckets: map[bucketKey]*bucket{}, sweepAt: 1024}
+	r.SetLimits(caller, graphs)
+	return r
 }
+
+// SetLimits changes the default limits.
+func (r *Rates) SetLimits(caller, graphs Limits) { r.limits.Store(&rateLimits{caller, graphs}) }
 
 // bucketKey identifies a caller or a graph.
 type bucketKey struct {
@@ -128,14 +136,15 @@ func (r *Rates) Arrive(ctx context.Context) (context.Context, *Meter, error) {
 		return ctx, nil, nil
 	}
 	var caller *bucket
+	limits := r.limits.Load()
 	if id := Caller(ctx); id != nil {
-		l := r.caller
+		l := limits.caller
 		if id.Limits != nil {
 			l = *id.Limits
 		}
 		caller = r.get(bucketKey{caller: id.Subject()}, l)
 	}
-	if caller == nil && r.graph.Requests == 0 && r.graph.Bytes == 0 {
+	if caller == nil && limits.graph.Requests == 0 && limits.graph.Bytes == 0 {
 		return ctx, nil, nil
 	}
 	m := &Meter{rates: r, caller: caller}
@@ -143,7 +152,7 @@ func (r *Rates) Arrive(ctx context.Context) (context.Context, *Meter, error) {
 		return ctx, nil, err
 	}
 	ctx = context.WithValue(ctx, meterKey{}, m)
-	if r.graph.Bytes == 0 && (m.caller == nil || m.caller.bytes == nil) {
+	if limits.graph.Bytes == 0 && (m.caller == nil || m.caller.bytes == nil) {
 		return ctx, nil, nil
 	}
 	return ctx, m, nil
@@ -155,7 +164,7 @@ func EnterGraph(ctx context.Context, name string) error {
 	if m == nil {
 		return nil
 	}
-	b := m.rates.get(bucketKey{graph: name}, m.rates.graph)
+	b := m.rates.get(bucketKey{graph: name}, m.rates.limits.Load().graph)
 	m.graph.Store(b)
 	return m.rates.enter(b)
 }

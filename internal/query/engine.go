@@ -139,6 +139,8 @@ type Engine struct {
 	Operations *trusted.Manager
 	// Quotas counts what callers take.
 	Quotas *charge.Gate
+	// Bounds are the limits of requests, which may change.
+	Bounds *LiveBounds
 	pool   *memory.Pool // nil: no limit
 
 	allPools []*memory.Pool // of requests without other pools
@@ -155,8 +157,9 @@ func New(store shard.Store, opt Options) *Engine {
 	e.procs = procedure.New(host{e})
 	e.Operations = trusted.NewManager(planner{e})
 	e.Quotas = charge.NewGate(store)
-	e.slow.Size = opt.SlowLogSize
+	e.slow.Resize(opt.SlowLogSize)
 	e.gate = admission.New(opt.Admission, e.relievePool)
+	e.Bounds = newLiveBounds(&opt, e.gate)
 	if opt.PoolBytes > 0 {
 		e.pool = &memory.Pool{Limit: opt.PoolBytes, Relieve: e.relievePool}
 		e.allPools = []*memory.Pool{e.pool}
@@ -386,7 +389,7 @@ func (e *Engine) firstGraph(ctx context.Context, q *Running, req *Request) (stri
 
 // timeout returns the timeout of a request; 0 is none.
 func (e *Engine) timeout(asked time.Duration) time.Duration {
-	if most := e.opt.MaxTimeout; most > 0 && asked > most {
+	if most := e.Bounds.get().MaxTimeout; most > 0 && asked > most {
 		return most
 	}
 	return asked
@@ -394,12 +397,13 @@ func (e *Engine) timeout(asked time.Duration) time.Duration {
 
 // limit applies Options.Timeout, counted from start, to a request that sets no timeout.
 func (e *Engine) limit(q *Running, start time.Time, asked time.Duration) {
-	if e.opt.Timeout == 0 || asked > 0 || q.quiet || q.late != nil {
+	most := e.Bounds.get().Timeout
+	if most == 0 || asked > 0 || q.quiet || q.late != nil {
 		return
 	}
-	q.late = time.AfterFunc(time.Until(start.Add(e.opt.Timeout)), func() {
+	q.late = time.AfterFunc(time.Until(start.Add(most)), func() {
 		late := graph.DeadlineError(nil)
-		late.Msg = fmt.Sprintf("the request took longer than %v, the limit query-timeout for those that ask for no other time", e.opt.Timeout)
+		late.Msg = fmt.Sprintf("the request took longer than %v, the limit query-timeout for those that ask for no other time", most)
 		q.end(late)
 	})
 }
@@ -591,9 +595,10 @@ func (e *Engine) env(q *Running, params map[string]graph.Value, profile bool) ex
 	if q.labels != nil {
 		labels = *q.labels
 	}
+	bounds := e.Bounds.get()
 	return exec.Env{
 		Params: params, Procs: e.procs, Open: e.opt.Open, Profile: profile || q.trace != nil, Held: &q.held, Slot: &q.cpu, Labels: labels, Totals: &e.totals, Visits: &q.visits, Pools: e.pools(q), Spill: e.opt.Spill,
-		Budget: exec.Budget{Bytes: e.opt.QueryBytes, Rows: e.opt.MaxRows, Edges: e.opt.MaxVisits},
+		Budget: exec.Budget{Bytes: e.opt.QueryBytes, Rows: bounds.MaxRows, Edges: bounds.MaxVisits},
 	}
 }
 

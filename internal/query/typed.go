@@ -85,7 +85,7 @@ func (l *Limits) apply(env *exec.Env, e *Engine) {
 	if l == nil {
 		return
 	}
-	timeout := e.timeout(cmp.Or(l.Timeout, e.opt.Timeout))
+	timeout := e.timeout(cmp.Or(l.Timeout, e.Bounds.get().Timeout))
 	lower := func(limit *int64, asked int64) {
 		if asked > 0 && (*limit == 0 || asked < *limit) {
 			*limit = asked

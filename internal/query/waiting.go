@@ -34,7 +34,9 @@ func (r *Result) resume() error {
 	r.rare.waits = 0
 	if late := r.q.late; late != nil {
 		r.rare.waited += time.Duration(admission.Now() - began)
-		late.Reset(time.Until(r.start().Add(r.e.opt.Timeout + r.rare.waited)))
+		if most := r.e.Bounds.get().Timeout; most > 0 {
+			late.Reset(time.Until(r.start().Add(most + r.rare.waited)))
+		}
 	}
 	if r.q.quiet {
 		return nil

@@ -42,6 +42,15 @@ type Gate struct {
 // New returns a gate. relieve ends requests that hold too much of a pool, which is that of a caller or a graph.
 func New(l Limits, relieve func(*memory.Pool)) *Gate { return &Gate{limits: l, relieve: relieve} }
 
+// SetLimits changes the limits, those of callers and graphs from the next request of each. What runs goes on; requests that wait keep the time
+// that they may wait.
+func (g *Gate) SetLimits(l Limits) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.limits = l
+	g.admit()
+}
+
 // owner is a caller or a graph.
 type owner struct {
 	caller access.Subject
@@ -150,11 +159,12 @@ func (g *Gate) await(ctx context.Context, t *Ticket, p place) (waited bool, err 
 	w := &waiter{place: p, in: make(chan struct{})}
 	g.queue = append(g.queue, w)
 	p.count(0, 1)
+	most := g.limits.Wait
 	g.mu.Unlock()
 
 	var late <-chan time.Time
-	if g.limits.Wait > 0 {
-		timer := time.NewTimer(g.limits.Wait)
+	if most > 0 {
+		timer := time.NewTimer(most)
 		defer timer.Stop()
 		late = timer.C
 	}
@@ -215,13 +225,18 @@ func (g *Gate) start(p *place) {
 	p.count(1, 0)
 }
 
-// stop ends a request and admits waiting ones that fit now.
+// stop ends a request and admits waiting ones.
 func (g *Gate) stop(p *place) {
 	g.running--
 	if p.longRunning {
 		g.longRunning--
 	}
 	p.count(-1, 0)
+	g.admit()
+}
+
+// admit admits waiting requests that fit now.
+func (g *Gate) admit() {
 	for i := 0; i < len(g.queue) && (g.limits.Running == 0 || g.running < g.limits.Running); {
 		w := g.queue[i]
 		if !g.fits(&w.place) {

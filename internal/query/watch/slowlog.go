@@ -29,17 +29,24 @@ type Slow struct {
 
 // SlowLog keeps the slowest statements. It is safe for concurrent use.
 type SlowLog struct {
-	Size int // how many are kept; set before the first use
-
 	mu      sync.Mutex
+	size    int
 	entries []Slow // the slowest first
+}
+
+// Resize sets how many statements are kept. A smaller number drops the fastest.
+func (l *SlowLog) Resize(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.size = n
+	l.entries = l.entries[:min(n, len(l.entries))]
 }
 
 // Add adds a statement with its plan, which may be nil, if it is among the slowest.
 func (l *SlowLog) Add(s Slow, kind Kind, p *exec.Prepared) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.entries) >= l.Size && s.Elapsed <= l.entries[len(l.entries)-1].Elapsed {
+	if len(l.entries) >= l.size && s.Elapsed <= l.entries[len(l.entries)-1].Elapsed {
 		return
 	}
 	s.Fingerprint, _ = Fingerprint(kind, s.Statement)
@@ -50,8 +57,8 @@ func (l *SlowLog) Add(s Slow, kind Kind, p *exec.Prepared) {
 	}
 	at, _ := slices.BinarySearchFunc(l.entries, s, func(a, b Slow) int { return cmp.Compare(b.Elapsed, a.Elapsed) })
 	l.entries = slices.Insert(l.entries, at, s)
-	if len(l.entries) > l.Size {
-		l.entries = l.entries[:l.Size]
+	if len(l.entries) > l.size {
+		l.entries = l.entries[:l.size]
 	}
 }
 

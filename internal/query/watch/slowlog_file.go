@@ -59,7 +59,7 @@ func (l *SlowLog) Load(path string) error {
 	defer l.mu.Unlock()
 	l.entries = append(l.entries, f.Entries...)
 	slices.SortStableFunc(l.entries, func(a, b Slow) int { return cmp.Compare(b.Elapsed, a.Elapsed) })
-	l.entries = l.entries[:min(len(l.entries), l.Size)]
+	l.entries = l.entries[:min(len(l.entries), l.size)]
 	return nil
 }
 

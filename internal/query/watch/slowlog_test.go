@@ -17,7 +17,7 @@ import (
 // A file carries the slow log from one engine to the next and holds at most as many entries as that one keeps.
 func TestSlowLogFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "slowlog")
-	e := &SlowLog{Size: 4}
+	e := &SlowLog{size: 4}
 	require.NoError(t, e.Load(path), "there is none yet")
 	for i, failed := range []error{nil, errors.New("division by zero")} {
 		e.Add(Slow{Statement: fmt.Sprintf("RETURN %d", i), Start: time.Now(), Elapsed: time.Duration(i + 1), Err: failed}, StatementKind, nil)
@@ -26,7 +26,7 @@ func TestSlowLogFile(t *testing.T) {
 	require.NoError(t, e.Save(path))
 	require.NoError(t, e.Save(path))
 
-	next := &SlowLog{Size: 4}
+	next := &SlowLog{size: 4}
 	require.NoError(t, next.Load(path))
 	want, got := e.All(), next.All()
 	require.Len(t, got, 2)
@@ -41,11 +41,11 @@ func TestSlowLogFile(t *testing.T) {
 			require.EqualError(t, got[i].Err, want[i].Err.Error())
 		}
 	}
-	small := &SlowLog{Size: 1}
+	small := &SlowLog{size: 1}
 	require.NoError(t, small.Load(path))
 	require.Len(t, small.All(), 1)
 	require.Equal(t, want[0].Statement, small.All()[0].Statement)
 
 	require.NoError(t, os.WriteFile(path, []byte("no log"), 0o600))
-	require.ErrorContains(t, (&SlowLog{Size: 1}).Load(path), "slow log")
+	require.ErrorContains(t, (&SlowLog{size: 1}).Load(path), "slow log")
 }
