@@ -145,8 +145,8 @@ func (s *Server) document(r *http.Request) document {
 		if s.host.TLS != nil {
 			scheme = "https://"
 		}
-		d.Query = scheme + net.JoinHostPort(host, port) + "/db/{databaseName}/query/v2"
-		d.Transaction = d.Query + "/tx"
+		graph := scheme + net.JoinHostPort(host, port) + "/db/{databaseName}"
+		d.Query, d.Transaction = graph+"/query/v2", graph+"/tx"
 	}
 	return d
 }

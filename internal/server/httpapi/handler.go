@@ -57,6 +57,10 @@ func New(host *request.Host, opt Options) *Handler {
 		h.handle("POST /db/{graph}/query/v2/tx"+path, func(w http.ResponseWriter, r *http.Request) { h.transact(w, r, s) })
 	}
 	h.handle("DELETE /db/{graph}/query/v2/tx/{id}", h.rollback)
+	for path, s := range map[string]step{"": beginStep, "/{id}": runStep, "/{id}/commit": commitStep, "/commit": autoStep} {
+		h.handle("POST /db/{graph}/tx"+path, func(w http.ResponseWriter, r *http.Request) { h.statements(w, r, s) })
+	}
+	h.handle("DELETE /db/{graph}/tx/{id}", h.rollbackStatements)
 	for _, method := range []string{"get", "head", "gets", "heads", "post", "put", "delete"} {
 		f := h.observe("POST /"+method, h.guard(func(w http.ResponseWriter, r *http.Request) { h.fetch(w, r, method) }, failFetch), failFetch)
 		h.mux.Handle("POST /"+method, f)

@@ -61,6 +61,15 @@ POST /db/default/query/v2/tx/@/commit {} 202
 POST /db/default/query/v2/tx {} 202
 DELETE /db/default/query/v2/tx/@  200
 POST /db/default/query/v2/tx/@ {"statement": "RETURN 2"} 404
+POST /db/default/tx/commit {"statements": [{"statement": "MATCH (n:User) RETURN n", "resultDataContents": ["row", "graph"], "includeStats": true}]} 200
+POST /db/default/tx/commit {"statements": [{"statement": "RETURN nope"}]} 200
+POST /db/none/tx/commit {} 404
+POST /db/default/tx {"statements": [{"statement": "RETURN 1"}]} 201
+POST /db/default/tx/@ {"statements": []} 200
+POST /db/default/tx/@/commit {"statements": [{"statement": "RETURN 1"}]} 200
+POST /db/default/tx {} 201
+DELETE /db/default/tx/@  200
+POST /db/default/tx/@ {} 404
 GET /v1/changes?wait=0s  400
 GET /v1/changes?wait=soon  400
 GET /v1/changes?graph=none&wait=0s  404
@@ -155,6 +164,8 @@ func TestOpenAPIExchanges(t *testing.T) {
 		requireAnswer(t, c, route, w, line)
 		if _, id, ok := strings.Cut(answer, `"transaction":{"id":"`); ok {
 			tx, _, _ = strings.Cut(id, `"`)
+		} else if _, id, ok := strings.Cut(answer, "/tx/"); ok {
+			tx, _, _ = strings.Cut(id, "/")
 		}
 	}
 	for path, item := range doc.Paths.Map() {

@@ -103,6 +103,7 @@ const (
 	beginStep step = iota
 	runStep
 	commitStep
+	autoStep // begins and commits
 )
 
 // transact answers POST …/query/v2/tx, …/tx/{id} and …/tx/{id}/commit. Each may carry a statement.

@@ -20,9 +20,10 @@ import (
 )
 
 var (
-	txID    = regexp.MustCompile(`"transaction":\{"id":"([^"]+)"`)
+	txID    = regexp.MustCompile(`(?:"transaction":\{"id":"|/db/\w+/tx/)([A-Z2-7]+)`)
+	numbers = regexp.MustCompile(`"(id|startNode|endNode)":("\d+"|\d+)([,}])`)
 	marks   = regexp.MustCompile(`hg1:default:\d+(-[\w-]+)?`)
-	expires = regexp.MustCompile(`"expires":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"`)
+	expires = regexp.MustCompile(`"expires":"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z|\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT)"`)
 )
 
 // Scripts in testdata/tx: as TestHTTP, with {tx} for the id of the transaction that was begun last.
@@ -41,7 +42,7 @@ func TestHTTPTransactions(t *testing.T) {
 					if m := txID.FindSubmatch(body); m != nil {
 						id = string(m[1])
 					}
-					out := strings.ReplaceAll(expires.ReplaceAllString(short(string(body)), `"expires":"…"`), id, "{tx}")
+					out := strings.ReplaceAll(expires.ReplaceAllString(numbers.ReplaceAllString(short(string(body)), `"$1":"…"$3`), `"expires":"…"`), id, "{tx}")
 					if allow := res.Header.Get("Allow"); allow != "" {
 						out = "Allow: " + allow + "\n" + out
 					}
