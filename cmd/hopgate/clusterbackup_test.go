@@ -87,13 +87,7 @@ func clusterBackup(t *testing.T, replication string) {
 	holds(gs[1], acked.Load())
 
 	restore := func(dest string) (g *process) {
-		back := make([]string, 3)
-		for no := range back {
-			back[no] = filepath.Join(t.TempDir(), "back")
-			o := run(t, nil, "graphctl", "restore", dest, "--data-dir", back[no], "--replicas", "1", "--processes", "3", "--process", strconv.Itoa(no))
-			require.Zero(t, o.code, o.err)
-		}
-		_, gs := startClusterIn(t, back, 1)
+		_, gs := startClusterIn(t, restored(t, dest, 3, "--replicas", "1"), 1)
 		return gs[0]
 	}
 	want := holds(restore(dest), second)

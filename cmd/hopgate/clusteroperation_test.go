@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -91,13 +90,7 @@ func TestClusterOperations(t *testing.T) {
 	s = start(t, single)
 	require.Equal(t, want, shown(s.graphctl), "it outlives a restart")
 
-	dirs := make([]string, 3)
-	for no := range dirs {
-		dirs[no] = filepath.Join(t.TempDir(), "back")
-		o := run(t, nil, "graphctl", "restore", dest, "--data-dir", dirs[no], "--replicas", "1", "--processes", "3", "--process", strconv.Itoa(no))
-		require.Zero(t, o.code, o.err)
-	}
-	_, back := startClusterIn(t, dirs, 1, "--replicas", "1")
+	_, back := startClusterIn(t, restored(t, dest, 3, "--replicas", "1"), 1, "--replicas", "1")
 	require.Equal(t, want, shown(back[0].graphctl))
 	calls(back[0].http, "{}", `[[2]]`, http.StatusOK)
 }

@@ -3,7 +3,6 @@ package main_test
 import (
 	"fmt"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -46,12 +45,7 @@ func TestClusterRestoreShipped(t *testing.T) {
 	g.graphctl("backup", "--log", dest, "--once")
 
 	for _, i := range []int{1, 2} {
-		dirs := make([]string, 3)
-		for no := range dirs {
-			dirs[no] = filepath.Join(t.TempDir(), "back")
-			o := run(t, nil, "graphctl", "restore", dest, "--data-dir", dirs[no], "--replicas", "3", "--processes", "3", "--process", strconv.Itoa(no), "--to", moments[i])
-			require.Zero(t, o.code, o.err)
-		}
+		dirs := restored(t, dest, 3, "--replicas", "3", "--to", moments[i])
 		_, gs := startClusterIn(t, dirs, 1, "--replicas", "3")
 		require.Equal(t, states[i], gs[0].graphctl("query", "-o", "csv", all))
 		require.Contains(t, gs[0].graphctl("check"), "nothing is wrong")

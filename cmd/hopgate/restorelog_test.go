@@ -54,11 +54,9 @@ func TestRestoreShipped(t *testing.T) {
 		change(i)
 		switch i % 3 {
 		case 0: // one that is killed, perhaps while it writes
-			p := exec.CommandContext(context.Background(), filepath.Join(bin, "graphctl"), "backup", "--log", dest, "--interval", "1ms", "--address", s.addrs.GRPC)
-			require.NoError(t, p.Start())
+			kill := ship(t, dest, s.addrs.GRPC, time.Millisecond)
 			time.Sleep(50 * time.Millisecond)
-			require.NoError(t, p.Process.Kill())
-			_ = p.Wait()
+			kill()
 		case 1:
 			require.Contains(t, s.graphctl("backup", "--log", dest, "--once"), `"msg":"shipped"`)
 		}

@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -233,11 +233,12 @@ func streamWrite(r *rand.Rand) string {
 }
 
 // The stream of a graph's changes, applied to an empty copy, is the graph as of each of its tokens, and later reads as of these tokens still are,
-// while clients write, files are loaded, elements expire, and processes are killed. HOPGATE_COMMITS is the number of transactions.
+// while clients write, files are loaded, elements expire, processes are killed, and the graph is restored from a backup and the log that is
+// shipped beside. HOPGATE_COMMITS is the number of transactions.
 func TestStreamIsGraph(t *testing.T) {
 	commits, err := strconv.Atoi(os.Getenv("HOPGATE_COMMITS"))
 	if err != nil {
-		commits = 400
+		commits = 200
 	}
 	single := func(shards string) func(t *testing.T) (all []*process) {
 		return func(t *testing.T) []*process {
@@ -256,110 +257,243 @@ func TestStreamIsGraph(t *testing.T) {
 	}
 }
 
+// streamRun compares a copy with a graph that clients write.
+type streamRun struct {
+	t   *testing.T
+	r   *rand.Rand
+	all []*process
+	// gate is held by each writer for a statement, and by what keeps the writers off.
+	gate sync.RWMutex
+	copy *streamCopy
+	// older is a client that has stored what there was when the graph was backed up.
+	older   *streamCopy
+	moments []streamMoment
+	rows    string // a file to load
+	// dest has the backups; a gap since the last one makes that one stale.
+	dest  string
+	stale bool
+	// kill ends the process that ships the log.
+	kill func()
+
+	kills, loads, unlogged, backups, restores, read, lost int
+}
+
+// streamMoment is what a graph was as of a token.
+type streamMoment struct {
+	token string
+	lines []string
+}
+
 func streamIsGraph(t *testing.T, all []*process, commits int) {
-	r := rand.New(rand.NewPCG(uint64(len(all)), uint64(time.Now().UnixNano())))
-	for _, s := range []string{"CREATE INDEX ids IF NOT EXISTS FOR (n:N) ON (n.id)", "CREATE LABEL Brief OPTIONS {ttl: duration('PT1S')}"} {
-		_, err := ask(all[0].http, s)
+	s := &streamRun{t: t, r: rand.New(rand.NewPCG(uint64(len(all)), uint64(time.Now().UnixNano()))), all: all, copy: &streamCopy{t: t}}
+	for _, statement := range []string{"CREATE INDEX ids IF NOT EXISTS FOR (n:N) ON (n.id)", "CREATE LABEL Brief OPTIONS {ttl: duration('PT1S')}"} {
+		_, err := ask(all[0].http, statement)
 		require.NoError(t, err)
 	}
-	file := filepath.Join(t.TempDir(), "rows.csv")
+	s.dest, s.rows = filepath.Join(t.TempDir(), "backups"), filepath.Join(t.TempDir(), "rows.csv")
 	text := "id:ID(Loaded),n:int\n"
 	for i := range 200 {
 		text += fmt.Sprintf("%d,%d\n", i, i%7)
 	}
-	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-
-	var written atomic.Int64
-	var down atomic.Int32 // the process that is killed, from 1
+	require.NoError(t, os.WriteFile(s.rows, []byte(text), 0o600))
 	end := until(3, func(i int) {
+		s.gate.RLock()
+		defer s.gate.RUnlock()
 		r := rand.New(rand.NewPCG(rand.Uint64(), uint64(i)))
-		p := all[r.IntN(len(all))]
-		if _, err := ask(p.http, streamWrite(r)); err == nil {
-			written.Add(1)
-		} else if !unanswered(err) {
+		if _, err := ask(all[r.IntN(len(all))].http, streamWrite(r)); err != nil && !unanswered(err) {
 			require.NotContains(t, err.Error(), "Neo.DatabaseError", err)
 		}
 	})
-	c := &streamCopy{t: t}
-	type moment struct {
-		token string
-		lines []string
-	}
-	var moments []moment
-	anyUp := func() *process {
-		for {
-			if i := r.IntN(len(all)); int32(i) != down.Load()-1 {
-				return all[i]
-			}
+	defer end()
+	t.Cleanup(func() { // also of a run that fails
+		if s.kill != nil {
+			s.kill()
+		}
+	})
+	c := s.copy
+	reported := time.Now()
+	for c.transactions < commits || s.restores == 0 {
+		for next := c.transactions + max(15, commits/200); c.transactions < next; time.Sleep(10 * time.Millisecond) {
+			s.retry(c.follow)
+		}
+		switch done := float64(c.transactions) / float64(commits); {
+		case s.backups == 0 && done > 0.2 || s.backups > 0 && s.r.IntN(60) == 0:
+			s.backup()
+		case s.backups > 0 && (s.restores == 0 && done > 0.6 || s.r.IntN(25) == 0):
+			s.restore()
+		case s.r.IntN(6) == 0:
+			[]func(){s.crash, s.load}[s.r.IntN(2)]()
+		}
+		s.retry(c.follow)
+		s.compare()
+		if time.Since(reported) > time.Minute { // of a long run that is ended, it tells how far it came
+			reported = time.Now()
+			s.log()
 		}
 	}
-	retry := func(what func(address string) error) {
-		t.Helper()
-		for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-			err := what(all[r.IntN(len(all))].http)
-			if err == nil {
-				return
-			}
-			require.NotContains(t, err.Error(), "json")
-			require.True(t, unanswered(err) || strings.Contains(err.Error(), "Neo.TransientError"), err)
-			require.Less(t, time.Since(began), patience, err)
+	require.Less(t, s.lost, s.read/2)
+	s.log()
+}
+
+// log tells what was done.
+func (s *streamRun) log() {
+	c := s.copy
+	s.t.Logf("%d transactions, %d events, %d gaps, %d kills, %d loads, %d backups, %d restores, %d elements, %d reads of the past, %d of them too far", c.transactions,
+		c.events, c.gaps, s.kills, s.loads, s.backups, s.restores, len(c.elements), s.read, s.lost)
+}
+
+// any returns a process.
+func (s *streamRun) any() *process { return s.all[s.r.IntN(len(s.all))] }
+
+// retry repeats what may fail because a process was killed.
+func (s *streamRun) retry(what func(address string) error) {
+	s.t.Helper()
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		err := what(s.any().http)
+		if err == nil {
+			return
 		}
+		require.NotContains(s.t, err.Error(), "json")
+		require.True(s.t, unanswered(err) || strings.Contains(err.Error(), "Neo.TransientError"), err)
+		require.Less(s.t, time.Since(began), patience, err)
 	}
-	kills, loads, unlogged, read, lost := 0, 0, 0, 0, 0
-	for c.transactions < commits {
-		for next := c.transactions + max(15, commits/200); ; {
-			if retry(c.follow); c.transactions >= next {
-				break
-			}
-			time.Sleep(10 * time.Millisecond)
+}
+
+// graphctl runs the client against any process, until it succeeds.
+func (s *streamRun) graphctl(args ...string) string {
+	var o outcome
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		if o = run(s.t, []string{"GRAPHCTL_ADDRESS=" + s.any().grpc}, "graphctl", args...); o.code == 0 {
+			return o.out + o.err
 		}
-		switch r.IntN(12) {
-		case 0:
-			victim := r.IntN(len(all))
-			down.Store(int32(victim) + 1)
-			all[victim].kill(syscall.SIGKILL)
-			time.Sleep(time.Duration(r.IntN(300)) * time.Millisecond)
-			all[victim].start()
-			all[victim].awaitReady()
-			down.Store(0)
-			kills++
-		case 1:
-			args := []string{"load", "--address", anyUp().grpc, "--nodes", "Loaded=" + file}
-			if r.IntN(3) == 0 {
-				args = append(args, "--no-log")
-				unlogged++
-			}
-			if o := run(t, nil, "graphctl", args...); o.code == 0 {
-				loads++
-			} else {
-				require.Contains(t, o.err, "Neo.TransientError")
-			}
-		}
-		retry(c.follow)
-		now := moment{c.token, c.lines()}
-		moments = append(moments, now)
-		if len(moments) > 20 {
-			i := r.IntN(len(moments))
-			moments = slices.Delete(moments, i, i+1)
-		}
-		for _, m := range []moment{now, moments[r.IntN(len(moments))]} {
-			read++
-			retry(func(address string) error {
-				got, err := graphAt(address, m.token)
-				switch {
-				case err == nil:
-					require.Equal(t, m.lines, got)
-				case strings.Contains(err.Error(), "ChangeLogGap") && unlogged > 0, strings.Contains(err.Error(), "PastTooLarge"):
-					moments = slices.DeleteFunc(moments, func(o moment) bool { return o.token == m.token })
-					lost++
-					return nil
-				}
-				return err
-			})
-		}
+		require.Less(s.t, time.Since(began), patience, "%q: %s%s", args, o.out, o.err)
 	}
-	end()
-	require.Less(t, lost, read/2)
-	t.Logf("%d transactions, %d events, %d gaps, %d kills, %d loads, %d elements, %d reads of the past, %d of them too far", c.transactions, c.events, c.gaps,
-		kills, loads, len(c.elements), read, lost)
+}
+
+// crash kills a process.
+func (s *streamRun) crash() {
+	victim := s.any()
+	victim.kill(syscall.SIGKILL)
+	time.Sleep(time.Duration(s.r.IntN(300)) * time.Millisecond)
+	victim.start()
+	victim.awaitReady()
+	s.kills++
+}
+
+// load loads a file, which may stay out of the log.
+func (s *streamRun) load() {
+	args := []string{"load", "--address", s.any().grpc, "--nodes", "Loaded=" + s.rows}
+	if s.r.IntN(3) == 0 {
+		args = append(args, "--no-log")
+		s.unlogged++
+		s.stale = true
+	}
+	if o := run(s.t, nil, "graphctl", args...); o.code == 0 {
+		s.loads++
+	} else {
+		require.Contains(s.t, o.err, "Neo.TransientError")
+	}
+}
+
+// backup backs up the graph. From the first time on, its log is shipped as well.
+func (s *streamRun) backup() {
+	older := *s.copy
+	older.elements = make(map[string]*copied, len(s.copy.elements))
+	for id, e := range s.copy.elements {
+		c := *e
+		c.Labels, c.Properties = slices.Clone(e.Labels), maps.Clone(e.Properties)
+		older.elements[id] = &c
+	}
+	s.graphctl("backup", s.dest)
+	s.older, s.stale = &older, false
+	s.backups++
+	if s.kill == nil {
+		s.kill = ship(s.t, s.dest, s.any().grpc, 100*time.Millisecond)
+	}
+}
+
+// restore loses all processes with their data, perhaps in the middle of writes, and restores the graph to the moment of the copy, or to all that
+// was shipped since.
+func (s *streamRun) restore() {
+	if s.stale { // nothing crosses a gap
+		s.backup()
+	}
+	still := s.r.IntN(2) == 0
+	if still {
+		s.gate.Lock()
+	}
+	s.retry(s.copy.follow)
+	to := "latest"
+	if s.r.IntN(2) == 0 {
+		to = s.copy.token
+	}
+	require.NotContains(s.t, s.graphctl("backup", "--log", s.dest, "--once"), "ChangeLogGap")
+	for _, p := range s.all {
+		p.signal(syscall.SIGKILL)
+	}
+	for _, p := range s.all {
+		<-p.ended
+	}
+	s.kill()
+	if !still {
+		s.gate.Lock()
+	}
+	defer s.gate.Unlock()
+	more := []string{"--to", to}
+	if len(s.all) > 1 {
+		more = append(more, "--replicas", strconv.Itoa(len(s.all)))
+	}
+	for i, dir := range restored(s.t, s.dest, len(s.all), more...) {
+		p := s.all[i]
+		data := &p.args[slices.Index(p.args, "--data-dir")+1]
+		require.NoError(s.t, os.RemoveAll(*data))
+		*data = dir
+		p.start()
+	}
+	for _, p := range s.all {
+		p.awaitReady()
+	}
+	s.kill = ship(s.t, s.dest, s.any().grpc, 100*time.Millisecond)
+	s.restores++
+	// Those who go on from the backup, and from now, come to the same; each moment is what it was.
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		s.retry(s.copy.follow)
+		s.retry(s.older.follow)
+		if slices.Equal(s.copy.lines(), s.older.lines()) {
+			break
+		}
+		require.Less(s.t, time.Since(began), patience, "the streams from the backup and from now differ")
+	}
+	for _, m := range slices.Clone(s.moments) {
+		s.readPast(m)
+	}
+}
+
+// compare compares the copy, and an earlier one, with what the graph was.
+func (s *streamRun) compare() {
+	now := streamMoment{s.copy.token, s.copy.lines()}
+	s.moments = append(s.moments, now)
+	if len(s.moments) > 20 {
+		i := s.r.IntN(len(s.moments))
+		s.moments = slices.Delete(s.moments, i, i+1)
+	}
+	s.readPast(now)
+	s.readPast(s.moments[s.r.IntN(len(s.moments))])
+}
+
+// readPast reads the graph as of a moment.
+func (s *streamRun) readPast(m streamMoment) {
+	s.read++
+	s.retry(func(address string) error {
+		got, err := graphAt(address, m.token)
+		switch {
+		case err == nil:
+			require.Equal(s.t, m.lines, got)
+		case strings.Contains(err.Error(), "ChangeLogGap") && s.unlogged > 0, strings.Contains(err.Error(), "PastTooLarge"):
+			s.moments = slices.DeleteFunc(s.moments, func(o streamMoment) bool { return o.token == m.token })
+			s.lost++
+			return nil
+		}
+		return err
+	})
 }
