@@ -42,14 +42,15 @@ type usage struct {
 	Processor time.Duration
 	Allocs    uint64
 	Bytes     uint64
+	Sleeps    int64 // of its threads: voluntary context switches
 }
 
 func (u usage) since(v usage) usage {
-	return usage{u.Processor - v.Processor, u.Allocs - v.Allocs, u.Bytes - v.Bytes}
+	return usage{u.Processor - v.Processor, u.Allocs - v.Allocs, u.Bytes - v.Bytes, u.Sleeps - v.Sleeps}
 }
 
 func (u usage) plus(v usage) usage {
-	return usage{u.Processor + v.Processor, u.Allocs + v.Allocs, u.Bytes + v.Bytes}
+	return usage{u.Processor + v.Processor, u.Allocs + v.Allocs, u.Bytes + v.Bytes, u.Sleeps + v.Sleeps}
 }
 
 // used returns what this process has used.
@@ -60,7 +61,7 @@ func used() (usage, error) {
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
 		return usage{}, err
 	}
-	return usage{time.Duration(r.Utime.Nano() + r.Stime.Nano()), m.Mallocs, m.TotalAlloc}, nil
+	return usage{time.Duration(r.Utime.Nano() + r.Stime.Nano()), m.Mallocs, m.TotalAlloc, r.Nvcsw}, nil
 }
 
 // obey runs as the server of some orders until its input ends.

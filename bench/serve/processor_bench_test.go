@@ -225,6 +225,7 @@ func BenchmarkProcessor(b *testing.B) {
 						d := sides[i]
 						b.ReportMetric(float64(d.used.Processor.Nanoseconds())/1e3/float64(b.N), name+"cpu-µs/op")
 						b.ReportMetric(float64(d.used.Allocs)/float64(b.N), name+"server-allocs/op")
+						b.ReportMetric(float64(d.used.Sleeps)/float64(b.N), name+"server-sleeps/op")
 						b.ReportMetric(float64(b.N)/d.time.Seconds(), name+"op/s")
 					}
 					b.ReportMetric(float64(sides[0].used.Processor)/float64(sides[1].used.Processor), "ratio")
