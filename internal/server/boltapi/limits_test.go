@@ -86,7 +86,7 @@ func TestClientTakesNothing(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, s *Server, _ func() net.Conn) {
 		client, server := net.Pipe()
 		defer func() { _ = client.Close() }()
-		c := &conn{Conn: server, s: s}
+		c := &conn{Conn: request.NewPaced(server), s: s}
 		c.peer = newPeer(s, c, "bolt-1", "tcp")
 		began := time.Now()
 		_, err := c.Write([]byte("an answer"))

@@ -108,6 +108,7 @@ func (s *Server) Serve() error {
 
 // accept finds out which protocol a connection speaks.
 func (s *Server) accept(c net.Conn) {
+	c = request.NewPaced(c)
 	_ = c.SetDeadline(time.Now().Add(firstBytes))
 	if s.host.TLS != nil {
 		secure, err := s.secure(c)
