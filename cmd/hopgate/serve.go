@@ -233,6 +233,7 @@ func serve(ctx context.Context, c *config.Config, reload *reloader, open func(co
 	s.reloadsLimits(rates)
 	load := loader.New(restricted.NewStore(s.backing.store))
 	registry := telemetry.NewRegistry(s.engine, load, s.backing.store)
+	telemetry.RegisterCertificate(registry, s.guards.tls)
 	if c.OTLPEndpoint != "" {
 		collector, err := telemetry.NewCollector(ctx, s.engine, registry, c.OTLPEndpoint, s.log)
 		if err != nil {

@@ -102,7 +102,9 @@ func keepShard(ctx context.Context, c *config.Config, reload *reloader) (err err
 	// Probes answer while the process opens its directory.
 	var store opening
 	health := &admin.Health{Probe: store.probe, Warnings: warnings(c, log)}
-	adminServer := &http.Server{Handler: admin.New(health, telemetry.NewShardRegistry(&store), s.guards.auth, s.guards.web, admin.NewDebug(nil, s.tuning, profiles)), ReadHeaderTimeout: 10 * time.Second}
+	registry := telemetry.NewShardRegistry(&store)
+	telemetry.RegisterCertificate(registry, s.guards.tls)
+	adminServer := &http.Server{Handler: admin.New(health, registry, s.guards.auth, s.guards.web, admin.NewDebug(nil, s.tuning, profiles)), ReadHeaderTimeout: 10 * time.Second}
 	failed := make(chan error, 2)
 	go func() {
 		if err := adminServer.Serve(adminListener); !errors.Is(err, http.ErrServerClosed) {

@@ -1,6 +1,8 @@
 package telemetry
 
 import (
+	"crypto/tls"
+	"math"
 	"regexp"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -8,6 +10,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/loader"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/version"
 )
 
 // NewRegistry returns a registry with the metrics of the process, the Go runtime, the build, an engine, its loader and the store, which may
@@ -74,5 +77,25 @@ func process() []prometheus.Collector {
 	return []prometheus.Collector{
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{Matcher: cpuClasses})),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewBuildInfoCollector(),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "hopgate_build_info", Help: "1; the labels are the version and the commit of the program.",
+			ConstLabels: prometheus.Labels{"version": version.Version(), "commit": version.Commit()},
+		}, func() float64 { return 1 }),
 	}
+}
+
+// RegisterCertificate adds the metric of when the certificate of listeners expires, as read last; c is what access.TLS returns, and may be nil.
+func RegisterCertificate(r prometheus.Registerer, c *tls.Config) {
+	if c == nil {
+		return
+	}
+	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "hopgate_tls_certificate_expiry_timestamp_seconds", Help: "When the certificate of the listeners (tls-cert) expires, in Unix time.",
+	}, func() float64 {
+		now, err := c.GetConfigForClient(nil)
+		if err != nil || len(now.Certificates) == 0 || now.Certificates[0].Leaf == nil {
+			return math.NaN()
+		}
+		return float64(now.Certificates[0].Leaf.NotAfter.Unix())
+	}))
 }

@@ -2,12 +2,17 @@ package telemetry
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/loader"
@@ -78,3 +83,24 @@ type hedger struct{ Storage }
 func (hedger) Hedged() (made, won uint64) { return 3, 2 }
 
 func (hedger) LostCalls() map[string]uint64 { return map[string]uint64{"failed": 4, "moved": 0} }
+
+// The metric of a certificate follows the file when that changes.
+func TestCertificate(t *testing.T) {
+	until := time.Unix(4_000_000_000, 0)
+	c := &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		return &tls.Config{Certificates: []tls.Certificate{{Leaf: &x509.Certificate{NotAfter: until}}}, MinVersion: tls.VersionTLS13}, nil
+	}, MinVersion: tls.VersionTLS13}
+	r := prometheus.NewPedanticRegistry()
+	RegisterCertificate(r, nil)
+	RegisterCertificate(r, c)
+	for _, until = range []time.Time{until, until.Add(time.Hour)} {
+		metrics, err := r.Gather()
+		require.NoError(t, err)
+		require.Len(t, metrics, 1)
+		require.InDelta(t, until.Unix(), metrics[0].GetMetric()[0].GetGauge().GetValue(), 0)
+	}
+	r.MustRegister(process()...)
+	metrics, err := r.Gather()
+	require.NoError(t, err)
+	require.True(t, slices.ContainsFunc(metrics, func(m *dto.MetricFamily) bool { return m.GetName() == "hopgate_build_info" }))
+}
