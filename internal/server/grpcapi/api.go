@@ -83,6 +83,7 @@ func newServer(host *request.Host, opt Options) *server {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}),
 		grpc.ConnectionTimeout(10*time.Second),
+		grpc.ForceServerCodecV2(newCodec()),
 		grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxStreams),
 		grpc.InitialWindowSize(request.SmallBody), grpc.InitialConnWindowSize(4<<20),
 		grpc.ChainUnaryInterceptor(m.unary, authUnary(host)),

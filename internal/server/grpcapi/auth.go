@@ -148,7 +148,13 @@ func (s identified) Context() context.Context { return s.ctx }
 
 // count counts a message if there is a meter.
 func count(meter *access.Meter, m any) {
-	if p, ok := m.(proto.Message); ok && meter != nil {
-		meter.Count(proto.Size(p))
+	if meter == nil {
+		return
+	}
+	switch m := m.(type) {
+	case *encoded:
+		meter.Count(m.size)
+	case proto.Message:
+		meter.Count(proto.Size(m))
 	}
 }

@@ -77,7 +77,7 @@ func (s *graphService) Query(req *pb.QueryRequest, stream grpc.ServerStreamingSe
 	}
 	defer end(stream, res)
 	if q.Condition == nil || !q.Condition.Unmodified {
-		err = sendResult(res, stream.Send)
+		err = sendResult(res, &answer{stream: stream})
 	}
 	if err == nil {
 		stream.SetTrailer(tagTrailer(q.Condition))
@@ -130,58 +130,51 @@ func requestOf(req *pb.QueryRequest, charge *memory.Charge) (q query.Request, er
 	return q, err
 }
 
+// resultSender sends the parts of a result. size is that of the rows in protocol buffers.
+type resultSender interface {
+	begin(columns []string) error
+	rows(rows *pb.RowBatch, size int) error
+	end(s *pb.QuerySummary) error
+}
+
 // sendResult sends a result: its columns, rows and summary. The columns wait for the first rows, so that a short response needs one write
 // and wakes the client once.
-func sendResult(res *query.Result, send func(*pb.QueryResponse) error) error {
+func sendResult(res *query.Result, to resultSender) error {
 	b, err := res.Next()
 	if err != nil {
 		return wire.GRPCError(err)
 	}
-	var short struct { // the messages of most answers, at once
-		header, summary pb.QueryResponse
-		headerPart      pb.QueryResponse_Header
-		summaryPart     pb.QueryResponse_Summary
-		fields          pb.QueryHeader
-	}
-	short.fields.Fields = res.Columns
-	short.headerPart.Header = &short.fields
-	short.header.Part = &short.headerPart
-	if err := send(&short.header); err != nil {
+	if err := to.begin(res.Columns); err != nil {
 		return err
 	}
-	rows := func(m *pb.QueryResponse, size int) error {
-		res.Sent(size)
-		res.Sending()
-		return send(m)
-	}
 	for b != nil {
-		if err := sendRows(rows, b, 0, b.N); err != nil {
+		if err := sendRows(res, to, b, 0, b.N); err != nil {
 			return err
 		}
 		if b, err = res.Next(); err != nil {
 			return wire.GRPCError(err)
 		}
 	}
-	short.summaryPart.Summary = summary.Proto(res.Summary())
-	short.summary.Part = &short.summaryPart
-	return send(&short.summary)
+	return to.end(summary.Proto(res.Summary()))
 }
 
 // sendRows sends rows in messages of about rowBytes. A row that exceeds a message is an error.
-func sendRows(send func(m *pb.QueryResponse, size int) error, b *graph.Batch, from, to int) error {
+func sendRows(res *query.Result, out resultSender, b *graph.Batch, from, to int) error {
 	rows := wire.RowsProto(b, from, to)
 	size := proto.Size(rows)
 	if size > rowBytes && to-from > 1 {
 		mid := (from + to) / 2
-		if err := sendRows(send, b, from, mid); err != nil {
+		if err := sendRows(res, out, b, from, mid); err != nil {
 			return err
 		}
-		return sendRows(send, b, mid, to)
+		return sendRows(res, out, b, mid, to)
 	}
 	if size > maxMessage {
 		return wire.GRPCError(graph.BudgetError("a row of %d bytes is larger than the maximum gRPC message, %d bytes; HTTP has no such limit", size, maxMessage))
 	}
-	return send(&pb.QueryResponse{Part: &pb.QueryResponse_Rows{Rows: rows}}, size)
+	res.Sent(size)
+	res.Sending()
+	return out.rows(rows, size)
 }
 
 // Fetch runs a JSON-array fetch and streams its text. As over HTTP, the text reports a failure; only a failure after the first chunk fails

@@ -155,9 +155,31 @@ func (c *transactCall) run(ctx context.Context, run *pb.TransactRun) error {
 		return err
 	}
 	defer res.Close()
-	return sendResult(res, func(part *pb.QueryResponse) error {
-		return c.stream.Send(&pb.TransactResponse{Part: &pb.TransactResponse_Result{Result: part}})
-	})
+	return sendResult(res, stepSender{c.stream})
+}
+
+// stepSender sends the result of a statement as the answer to a step.
+type stepSender struct {
+	stream grpc.BidiStreamingServer[pb.TransactRequest, pb.TransactResponse]
+}
+
+func (s stepSender) send(part *pb.QueryResponse) error {
+	return s.stream.Send(&pb.TransactResponse{Part: &pb.TransactResponse_Result{Result: part}})
+}
+
+// begin implements resultSender.
+func (s stepSender) begin(columns []string) error {
+	return s.send(&pb.QueryResponse{Part: &pb.QueryResponse_Header{Header: &pb.QueryHeader{Fields: columns}}})
+}
+
+// rows implements resultSender.
+func (s stepSender) rows(rows *pb.RowBatch, _ int) error {
+	return s.send(&pb.QueryResponse{Part: &pb.QueryResponse_Rows{Rows: rows}})
+}
+
+// end implements resultSender.
+func (s stepSender) end(summary *pb.QuerySummary) error {
+	return s.send(&pb.QueryResponse{Part: &pb.QueryResponse_Summary{Summary: summary}})
 }
 
 // finish reports the end of a transaction; the next may begin.

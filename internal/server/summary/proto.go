@@ -15,10 +15,17 @@ import (
 
 // Proto converts a summary.
 func Proto(s query.Summary) *pb.QuerySummary {
-	out := &pb.QuerySummary{
-		Counters: CountersProto(s.Counters, s.Schema), Type: s.Type,
-		Plan: PlanProto(s.Plan), Truncated: s.Truncated, Notifications: NotificationsProto(s.Notifications),
-		Cost: CostProto(&s.Cost), NextPageToken: s.NextPage,
+	all := &struct { // at once, since every answer has them
+		summary  pb.QuerySummary
+		counters pb.Counters
+		cost     costProto
+	}{}
+	out := &all.summary
+	out.Counters, out.Type, out.Plan, out.Truncated = &all.counters, s.Type, PlanProto(s.Plan), s.Truncated
+	out.Cost, out.NextPageToken = all.cost.fill(&s.Cost), s.NextPage
+	fillCounters(out.Counters, s.Counters, s.Schema)
+	if len(s.Notifications) > 0 {
+		out.Notifications = NotificationsProto(s.Notifications)
 	}
 	if s.Plan != nil && s.Plan.Quote != nil {
 		if out.Quote = (&pb.Quote{Reason: s.Plan.Quote.Reason}); s.Plan.Quote.Reason == "" {
@@ -31,16 +38,31 @@ func Proto(s query.Summary) *pb.QuerySummary {
 	return out
 }
 
-// CostProto converts a cost.
-func CostProto(t *cost.Told) *pb.Cost {
-	out := &pb.Cost{
-		Visits: uint64(t.Visits), Rows: uint64(t.Rows), Bytes: uint64(t.Bytes), Cpu: durationpb.New(t.CPU), Queue: durationpb.New(t.Queue),
-	}
-	if t.Estimate >= 0 {
-		out.Estimate = &t.Estimate
+// costProto is a cost with its parts.
+type costProto struct {
+	cost       pb.Cost
+	cpu, queue durationpb.Duration
+	estimate   float64
+}
+
+func (c *costProto) fill(t *cost.Told) *pb.Cost {
+	out := &c.cost
+	out.Visits, out.Rows, out.Bytes = uint64(t.Visits), uint64(t.Rows), uint64(t.Bytes)
+	out.Cpu, out.Queue = fillDuration(&c.cpu, t.CPU), fillDuration(&c.queue, t.Queue)
+	if c.estimate = t.Estimate; t.Estimate >= 0 {
+		out.Estimate = &c.estimate
 	}
 	return out
 }
+
+// fillDuration sets a duration as durationpb.New does.
+func fillDuration(out *durationpb.Duration, d time.Duration) *durationpb.Duration {
+	out.Seconds, out.Nanos = int64(d/time.Second), int32(d%time.Second)
+	return out
+}
+
+// CostProto converts a cost.
+func CostProto(t *cost.Told) *pb.Cost { return new(costProto).fill(t) }
 
 // NotificationsProto converts notifications.
 func NotificationsProto(list []plan.Notification) []*pb.Notification {
@@ -61,14 +83,21 @@ func NotificationsProto(list []plan.Notification) []*pb.Notification {
 
 // CountersProto converts the counters of a statement.
 func CountersProto(c exec.Counters, s query.SchemaCounters) *pb.Counters {
-	return &pb.Counters{
-		ContainsUpdates: c.ContainsUpdates() || s != query.SchemaCounters{},
-		NodesCreated:    uint64(c.NodesCreated), NodesDeleted: uint64(c.NodesDeleted),
-		RelationshipsCreated: uint64(c.RelationshipsCreated), RelationshipsDeleted: uint64(c.RelationshipsDeleted),
-		PropertiesSet: uint64(c.PropertiesSet), LabelsAdded: uint64(c.LabelsAdded), LabelsRemoved: uint64(c.LabelsRemoved),
-		IndexesAdded: uint64(s.IndexesAdded), IndexesRemoved: uint64(s.IndexesRemoved),
-		ConstraintsAdded: uint64(s.ConstraintsAdded), ConstraintsRemoved: uint64(s.ConstraintsRemoved),
+	out := &pb.Counters{}
+	fillCounters(out, c, s)
+	return out
+}
+
+func fillCounters(out *pb.Counters, c exec.Counters, s query.SchemaCounters) {
+	if c == (exec.Counters{}) && s == (query.SchemaCounters{}) {
+		return
 	}
+	out.ContainsUpdates = c.ContainsUpdates() || s != query.SchemaCounters{}
+	out.NodesCreated, out.NodesDeleted = uint64(c.NodesCreated), uint64(c.NodesDeleted)
+	out.RelationshipsCreated, out.RelationshipsDeleted = uint64(c.RelationshipsCreated), uint64(c.RelationshipsDeleted)
+	out.PropertiesSet, out.LabelsAdded, out.LabelsRemoved = uint64(c.PropertiesSet), uint64(c.LabelsAdded), uint64(c.LabelsRemoved)
+	out.IndexesAdded, out.IndexesRemoved = uint64(s.IndexesAdded), uint64(s.IndexesRemoved)
+	out.ConstraintsAdded, out.ConstraintsRemoved = uint64(s.ConstraintsAdded), uint64(s.ConstraintsRemoved)
 }
 
 // PlanProto converts a plan, with the figures of PROFILE.
