@@ -88,7 +88,7 @@ func (s *Session) success(f func(m *metadata)) {
 		f(m)
 	}
 	s.out.answer(success, m)
-	s.answer = success
+	s.said = success
 	if cap(m.buf) > mostScratch {
 		m.buf = nil
 	}
@@ -99,7 +99,7 @@ const mostScratch = 1 << 10
 
 func (s *Session) ignore() {
 	s.out.answer(ignored, nil)
-	s.answer = ignored
+	s.said = ignored
 }
 
 // fail sends FAILURE with an error.
@@ -107,7 +107,7 @@ func (s *Session) fail(f *Failure) {
 	var m metadata
 	s.putFailure(&m, f)
 	s.out.answer(failure, &m)
-	s.answer = failure
+	s.said = failure
 }
 
 func (s *Session) putFailure(m *metadata, f *Failure) {

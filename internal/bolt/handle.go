@@ -76,7 +76,7 @@ func (s *Session) handle(it item) {
 			s.failed(err)
 		}
 	}
-	s.backend.Count(m.tag, s.answer, time.Since(began))
+	s.backend.Count(m.tag, s.said, time.Since(began))
 }
 
 // unfit is the error for a value that the engine does not support.

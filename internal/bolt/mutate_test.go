@@ -56,10 +56,10 @@ func TestMutatedSessions(t *testing.T) {
 						raw = append(raw[:at:at], pool[r.IntN(len(pool))]...)
 					}
 				}
-				fk.log, s.answer = nil, 0
+				fk.log, s.said = nil, 0
 				s.handle(item{raw: raw})
 				handled++
-				if goodbye := s.state == Defunct && s.answer == 0; s.answer == 0 && !goodbye {
+				if goodbye := s.state == Defunct && s.said == 0; s.said == 0 && !goodbye {
 					t.Fatalf("seed %d: %x was not answered", seed, raw)
 				}
 				if s.state == Defunct {

@@ -3,6 +3,7 @@ package bolt
 import (
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hopgate/hopgate/internal/bolt/packstream"
@@ -12,7 +13,7 @@ import (
 const (
 	// flushBytes is the buffered size that triggers a write.
 	flushBytes = 32 << 10
-	// lagTime is how long a response waits for later ones while the engine works.
+	// lagTime is how long a response waits at least for later ones while the engine works, and twice that at most.
 	lagTime = time.Millisecond
 	// noopTime is the interval of keep-alive chunks to a client that waits for a response.
 	noopTime = 20 * time.Second
@@ -24,7 +25,7 @@ var buffers = sync.Pool{New: func() any {
 	return &b
 }}
 
-// out buffers responses and writes them in large pieces. While a response is due, its timer writes what has waited too long.
+// out buffers responses and writes them in large pieces. Once a response has been due for long, its timer writes what has waited too long.
 type out struct {
 	w io.Writer
 
@@ -32,7 +33,10 @@ type out struct {
 	buf   *[]byte // nil if empty
 	err   error   // why writing fails
 	timer *time.Timer
-	due   bool      // a response is being produced
+	due   bool // a response is being produced
+	slow  bool // for long: the timer runs
+	// turn is odd while a response is due. It changes under mu.
+	turn  atomic.Uint64
 	wrote time.Time // the time of the last write, or when the response became due
 }
 
@@ -88,7 +92,7 @@ func (o *out) buffer() *[]byte {
 	if o.buf == nil {
 		o.buf = buffers.Get().(*[]byte)
 		*o.buf = (*o.buf)[:0]
-		if o.due {
+		if o.slow {
 			o.timer.Reset(lagTime)
 		}
 	}
@@ -105,7 +109,7 @@ func (o *out) write() {
 	if o.err == nil && len(*b) > 0 {
 		_, o.err = o.w.Write(*b)
 	}
-	if o.due {
+	if o.slow {
 		o.wrote = time.Now()
 	}
 	if cap(*b) <= 4*flushBytes {
@@ -113,19 +117,16 @@ func (o *out) write() {
 	}
 }
 
-// begin marks a response as due.
-func (o *out) begin() {
+// begin marks a response as due, and reports whether none was.
+func (o *out) begin() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.due {
-		return
+		return false
 	}
-	o.due, o.wrote = true, time.Now()
-	if o.timer == nil {
-		o.timer = time.AfterFunc(noopTime, o.late)
-		return
-	}
-	o.timer.Reset(noopTime)
+	o.due = true
+	o.turn.Add(1)
+	return true
 }
 
 // end writes the buffered bytes; no response is due until the next begin.
@@ -135,16 +136,36 @@ func (o *out) end() error {
 	o.write()
 	if o.due {
 		o.due = false
+		o.turn.Add(1)
+	}
+	if o.slow {
+		o.slow = false
 		o.timer.Stop()
 	}
 	return o.err
+}
+
+// linger starts the timer of a response that is still due, and writes what waits.
+func (o *out) linger(turn uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.turn.Load() != turn || o.slow || o.err != nil {
+		return
+	}
+	o.slow, o.wrote = true, time.Now()
+	o.write()
+	if o.timer == nil {
+		o.timer = time.AfterFunc(noopTime, o.late)
+		return
+	}
+	o.timer.Reset(noopTime)
 }
 
 // late writes responses that have waited long enough, or a keep-alive chunk after a long silence.
 func (o *out) late() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.due || o.err != nil {
+	if !o.slow || o.err != nil {
 		return
 	}
 	if o.buf != nil {

@@ -43,6 +43,11 @@ type Options struct {
 	Idle time.Duration
 	// MaxBytes bounds the waiting messages; see Session.Arrive.
 	MaxBytes int
+	// Follow starts another goroutine that passes in messages, in place of the one that answers them itself and has not returned from Arrive
+	// for long. It must not block.
+	Follow func()
+	// Pacer is shared by the sessions of a server; nil: the session has its own.
+	Pacer *Pacer
 	// Charge returns what counts the memory of a message's values, and may refuse it, and what releases that memory; nil: nothing does.
 	Charge func() (add func(bytes int) error, release func())
 }
@@ -53,16 +58,19 @@ const smallMessage = 1 << 10
 // mostWaiting bounds the number of waiting messages.
 const mostWaiting = 1024
 
-// Session answers the messages of a connection. One goroutine runs Serve, another passes in messages as they arrive.
+// Session answers the messages of a connection. One goroutine runs Serve, another passes in messages as they arrive. A statement that arrives
+// while nothing is open is answered by the goroutine that passes it in, which spares waking the other one; if that takes long, Options.Follow
+// starts another goroutine that passes in what comes meanwhile.
 type Session struct {
 	opt     Options
 	version Version
 	form    packstream.Form
 	backend Backend
 	out     out
+	paced   paced
 	state   State
 	scratch metadata // of the last response
-	answer  byte     // tag of the last response
+	said    byte     // tag of the last response
 
 	base     context.Context // of the connection
 	tx       Tx              // or nil
@@ -84,6 +92,9 @@ type Session struct {
 	cancel  context.CancelCauseFunc
 	loose   bool          // the client is authenticated: its messages may be large, and RESET takes effect immediately
 	resting bool          // nothing of the client is open
+	parked  bool          // Serve waits, and nothing is open
+	lent    bool          // an Arrive answers messages in place of Serve
+	follows bool          // another goroutine than that Arrive's passes in messages
 	ready   chan struct{} // a message has arrived
 	space   chan struct{} // signals that a message was taken from the queue
 }
@@ -124,6 +135,9 @@ func NewSession(ctx context.Context, w io.Writer, b Backend, opt Options) *Sessi
 		ready: make(chan struct{}, 1), space: make(chan struct{}, 1),
 	}
 	s.out.w, s.queue = w, s.room[:0]
+	if s.opt.Pacer == nil {
+		s.opt.Pacer = &Pacer{}
+	}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	return s
 }
@@ -141,14 +155,18 @@ func (it *item) free() {
 	}
 }
 
-// Arrive queues a message. It waits while the queue is full, and returns false once the session is over. A RESET cancels the running
-// request, and messages queued before it are ignored. done, which may be nil, is called once the message is no longer needed. With more, the
-// caller passes another message at once: the session wakes once for both, and answers them by one write.
+// Arrive queues a message. It waits while the queue is full, and returns false once the session is over, or another goroutine passes in
+// messages. A RESET cancels the running request, and messages queued before it are ignored. done, which may be nil, is called once the
+// message is no longer needed. With more, the caller passes another message at once: both are answered by one write.
 func (s *Session) Arrive(raw []byte, done func(), more bool) bool {
 	it := item{raw: raw, done: done, more: more}
-	if !s.arrive(it) {
+	lent, ok := s.arrive(it)
+	switch {
+	case !ok:
 		it.free()
 		return false
+	case lent:
+		return s.answerHere()
 	}
 	return true
 }
@@ -156,7 +174,8 @@ func (s *Session) Arrive(raw []byte, done func(), more bool) bool {
 // Fault ends the session, after the responses to earlier messages, with a response that says why the next message cannot be accepted.
 func (s *Session) Fault(err error) { s.arrive(item{fault: err}) }
 
-func (s *Session) arrive(it item) bool {
+// arrive queues an item. lent means that the caller has to answer the queue.
+func (s *Session) arrive(it item) (lent, ok bool) {
 	raw := it.raw
 	s.mu.Lock()
 	switch peek(raw) {
@@ -170,26 +189,87 @@ func (s *Session) arrive(it item) bool {
 		cancel := s.cancel
 		time.AfterFunc(goodbyeTime, func() { cancel(io.EOF) })
 	}
-	s.mu.Unlock()
 	for {
-		s.mu.Lock()
 		if s.over != nil {
 			s.mu.Unlock()
-			return false
+			return false, false
 		}
 		if len(s.queue) < mostWaiting && (len(s.queue) == 0 || s.bytes+len(raw) <= s.opt.MaxBytes) {
 			s.queue = append(s.queue, it)
 			s.bytes += len(raw)
+			wake := !it.more && !s.lent // else, the next one does, or the answering Arrive sees it
+			if wake && s.parked && s.opt.Follow != nil && peek(s.queue[0].raw) == Run {
+				wake, lent, s.lent = false, true, true
+			}
 			s.mu.Unlock()
-			if !it.more {
+			if wake {
 				signal(s.ready)
 			}
-			return true
+			return lent, true
 		}
 		s.mu.Unlock()
 		signal(s.ready) // of those before it
 		<-s.space
+		s.mu.Lock()
 	}
+}
+
+// answerHere answers what is queued, in place of Serve, and reports whether the caller still is the one that passes in messages.
+func (s *Session) answerHere() (reads bool) {
+	given := false
+	defer func() {
+		if !given { // a panic unwinds
+			s.End(io.ErrUnexpectedEOF)
+			s.give()
+		}
+	}()
+	for s.state != Defunct {
+		it, ok, over := s.take()
+		if over != nil {
+			break
+		}
+		if ok {
+			s.answer(it)
+			continue
+		}
+		if err := s.out.end(); err != nil {
+			s.End(err)
+			break
+		}
+		if s.auto != nil || s.tx != nil {
+			break
+		}
+		s.mu.Lock()
+		if len(s.queue) == 0 && s.over == nil {
+			given, s.lent, reads, s.follows = true, false, !s.follows, false
+			s.mu.Unlock()
+			return reads
+		}
+		s.mu.Unlock()
+	}
+	given = true
+	return s.give()
+}
+
+// give lets Serve answer again, and reports whether the caller still is the one that passes in messages.
+func (s *Session) give() (reads bool) {
+	s.mu.Lock()
+	reads = !s.follows
+	s.lent, s.follows, s.parked = false, false, false
+	s.mu.Unlock()
+	signal(s.ready)
+	return reads
+}
+
+// slow treats a response that has been due for long. turn is that of the response.
+func (s *Session) slow(turn uint64) {
+	s.mu.Lock()
+	if s.lent && !s.follows && s.out.turn.Load() == turn {
+		s.follows = true
+		s.opt.Follow()
+	}
+	s.mu.Unlock()
+	s.out.linger(turn)
 }
 
 // signal wakes the waiter for c, now or later.
@@ -264,11 +344,33 @@ func (s *Session) Serve() {
 			s.rest()
 			s.wait()
 		default:
-			s.out.begin()
-			s.handle(it)
+			s.answer(it)
 		}
 	}
 	_ = s.out.end() // the client may be gone
+}
+
+// answer answers a message.
+func (s *Session) answer(it item) {
+	if s.out.begin() {
+		s.opt.Pacer.watch(s)
+	}
+	s.handle(it)
+}
+
+// park waits for a message, or for what an Arrive leaves that has answered in place of Serve.
+func (s *Session) park() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.parked = len(s.queue) == 0 && s.over == nil
+	for s.parked {
+		s.mu.Unlock()
+		<-s.ready
+		s.mu.Lock()
+		if !s.lent && (len(s.queue) > 0 || s.over != nil) {
+			s.parked = false
+		}
+	}
 }
 
 // rest records that the client is idle: it requests no rows.
@@ -290,7 +392,7 @@ func (s *Session) wait() {
 	case s.auto != nil:
 		done = s.auto.res.Done()
 	default:
-		<-s.ready
+		s.park()
 		return
 	}
 	var late <-chan time.Time

@@ -218,10 +218,10 @@ func matrix(t testing.TB, v Version) string {
 				c.s.handle(item{raw: bytesOf(t, messageOf(by))})
 			}
 			require.Equal(t, way.state, c.s.state)
-			c.s.answer = 0
+			c.s.said = 0
 			c.s.handle(item{raw: bytesOf(t, m.hex)})
 			require.NoError(t, c.s.out.end())
-			answer := map[byte]string{0: "-", success: "SUCCESS", ignored: "IGNORED", failure: "FAILURE"}[c.s.answer]
+			answer := map[byte]string{0: "-", success: "SUCCESS", ignored: "IGNORED", failure: "FAILURE"}[c.s.said]
 			fmt.Fprintf(&out, "%-14v %-9s %-7s %v\n", way.state, m.name, answer, c.s.state)
 			c.s.close()
 			require.Zero(t, c.f.open.Load(), "%v %s", way.state, m.name)
@@ -254,6 +254,59 @@ func TestResetJumpsAhead(t *testing.T) {
 	require.Contains(t, lines[5], "fields")
 	require.Zero(t, c.f.open.Load())
 	require.False(t, c.s.Arrive(bytesOf(t, messageOf("RUN")), nil, false), "the session is over")
+}
+
+// A statement is answered where it arrives. If that takes long, another goroutine passes in what comes meanwhile, and goes on afterwards.
+func TestAnswersWhereItArrives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := open(t, Version{5, 4})
+		followed := make(chan struct{}, 1)
+		c.s.opt.Follow = func() { followed <- struct{}{} }
+		c.send(t, []string{messageOf("HELLO"), messageOf("LOGON")})
+		served := make(chan struct{})
+		go func() {
+			defer close(served)
+			c.s.Serve()
+		}()
+		synctest.Wait()
+		const pull = "B1 3F A1 81 6E FF" // all
+		both := func() bool {
+			return c.s.Arrive(bytesOf(t, messageOf("RUN")), nil, true) && c.s.Arrive(bytesOf(t, pull), nil, false)
+		}
+		for range 3 {
+			require.True(t, both())
+			require.Contains(t, c.answers(t), "t_last", "before Arrive returns")
+			time.Sleep(time.Second)
+		}
+		require.Empty(t, c.s.opt.Pacer.on, "the clock stands still")
+
+		reads := make(chan bool, 1)
+		began := time.Now()
+		go func() { reads <- c.s.Arrive(bytesOf(t, "B3 10 85 424C4F434B A0 A0"), nil, false) }()
+		<-followed
+		require.LessOrEqual(t, time.Since(began), 2*lagTime)
+		require.True(t, c.s.Arrive(bytesOf(t, pull), nil, false))
+		require.True(t, c.s.Arrive(bytesOf(t, messageOf("RESET")), nil, false))
+		require.False(t, <-reads, "another one reads")
+		answers := c.answers(t)
+		require.Contains(t, answers, "Terminated")
+		require.Contains(t, answers, "> IGNORED\n> SUCCESS {}")
+		require.True(t, both())
+		require.Contains(t, c.answers(t), "t_last")
+
+		// What stays open is Serve's.
+		require.True(t, c.s.Arrive(bytesOf(t, messageOf("RUN")), nil, false))
+		synctest.Wait()
+		require.False(t, c.s.Resting())
+		require.True(t, c.s.Arrive(bytesOf(t, pull), nil, false))
+		synctest.Wait()
+		require.True(t, c.s.Resting())
+		require.True(t, both())
+		require.True(t, c.s.Arrive(bytesOf(t, messageOf("RUN")), nil, true))
+		require.True(t, c.s.Arrive(bytesOf(t, messageOf("GOODBYE")), nil, false))
+		<-served
+		require.Zero(t, c.f.open.Load())
+	})
 }
 
 // A PULL reads no batch ahead, not even to determine whether it is the last. A batch has three rows.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/hopgate/hopgate/internal/bolt"
@@ -62,8 +63,20 @@ func (s *Server) serve(nc net.Conn, r *bufio.Reader, transport string) {
 
 	id := "bolt-" + strconv.FormatUint(s.ids.Add(1), 10)
 	c.peer = newPeer(s, c, id, transport)
+	ctx, end := context.WithCancel(s.ctx)
+	var readers sync.WaitGroup
+	read := func() {
+		defer func() {
+			if p := recover(); p != nil {
+				_ = s.host.Monitor.Panicked(s.ctx, "bolt", p)
+				c.session.End(errors.New("internal server error"))
+			}
+		}()
+		c.read(ctx, r)
+	}
 	session := bolt.NewSession(s.ctx, c, c.peer, bolt.Options{
 		Version: v, Listed: listed, Server: s.agent(), ID: id, Advertised: s.opt.Advertise, Idle: s.opt.TxIdle, MaxBytes: int(s.host.MaxRequestBytes),
+		Follow: func() { readers.Go(read) }, Pacer: &s.pacer,
 		Charge: func() (func(int) error, func()) {
 			charge := s.e.Charge(s.ctx)
 			return charge.Add, charge.Release
@@ -72,7 +85,6 @@ func (s *Server) serve(nc net.Conn, r *bufio.Reader, transport string) {
 	s.mu.Lock()
 	c.session = session
 	s.mu.Unlock()
-	ctx, end := context.WithCancel(s.ctx)
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
@@ -85,7 +97,10 @@ func (s *Server) serve(nc net.Conn, r *bufio.Reader, transport string) {
 		}()
 		session.Serve()
 	}()
-	c.read(ctx, r)
+	readers.Add(1)
+	read()
+	readers.Done()
+	readers.Wait()
 	<-served
 	_ = c.SetReadDeadline(time.Now().Add(lingerTime)) // read may have changed it
 	_, _ = io.Copy(io.Discard, r)
@@ -104,7 +119,7 @@ func (c *conn) hangUp(stopReading func()) {
 	}
 }
 
-// read hands messages to the session until the connection, or ctx, ends.
+// read hands messages to the session until the connection, or ctx, ends, or another goroutine reads on.
 func (c *conn) read(ctx context.Context, r *bufio.Reader) {
 	in := bolt.NewReader(r)
 	for {

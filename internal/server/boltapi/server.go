@@ -45,6 +45,7 @@ type Server struct {
 	ctx    context.Context // of all connections
 	cancel context.CancelFunc
 	ids    atomic.Uint64
+	pacer  bolt.Pacer
 
 	mu       sync.Mutex
 	listener net.Listener
