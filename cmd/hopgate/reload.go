@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"os"
@@ -73,13 +72,12 @@ func (r *reloader) reload() {
 	for _, apply := range r.apply {
 		apply(&r.now)
 	}
-	tell := func(level slog.Level, msg string, all []config.Change) {
-		for _, c := range all {
-			r.log.Log(context.Background(), level, msg, slog.String("setting", c.Name), slog.String("from", c.From), slog.String("to", c.To))
-		}
+	for _, c := range changed {
+		r.log.Info("SIGHUP: setting changed", slog.String("setting", c.Name), slog.String("from", c.From), slog.String("to", c.To))
 	}
-	tell(slog.LevelInfo, "SIGHUP: setting changed", changed)
-	tell(slog.LevelWarn, "SIGHUP: setting changes at a restart", waits)
+	for _, c := range waits {
+		r.log.Warn("SIGHUP: setting changes at a restart", slog.String("setting", c.Name), slog.String("from", c.From), slog.String("to", c.To))
+	}
 	if len(changed)+len(waits) == 0 {
 		r.log.Info("SIGHUP: no setting has changed; files of tokens and certificates are read whenever they change")
 	}
