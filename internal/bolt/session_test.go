@@ -278,7 +278,10 @@ func TestAnswersWhereItArrives(t *testing.T) {
 			require.Contains(t, c.answers(t), "t_last", "before Arrive returns")
 			time.Sleep(time.Second)
 		}
-		require.Empty(t, c.s.opt.Pacer.on, "the clock stands still")
+		p := c.s.opt.Pacer
+		p.mu.Lock()
+		require.Empty(t, p.on, "the clock stands still")
+		p.mu.Unlock()
 
 		reads := make(chan bool, 1)
 		began := time.Now()
