@@ -231,6 +231,7 @@ func serve(ctx context.Context, c *config.Config, reload *reloader, open func(co
 	}
 	s.govern(ctx)
 	s.reloadsLimits(rates)
+	s.openQueryLog()
 	load := loader.New(restricted.NewStore(s.backing.store))
 	registry := telemetry.NewRegistry(s.engine, load, s.backing.store)
 	telemetry.RegisterCertificate(registry, s.guards.tls)

@@ -25,76 +25,79 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/size"
 	"github.com/hopgate/hopgate/internal/storage/kv"
+	"github.com/hopgate/hopgate/internal/telemetry"
 )
 
 // Config is the configuration of a server. Setting x is the key x of the YAML file, the flag --x and the environment variable HOPGATE_X,
 // with - and _ instead of changes of case.
 type Config struct {
-	DataDir        string        // directory of the graphs
-	HTTP           string        // address of the HTTP listener
-	HTTPHosts      string        // accepted host names besides loopback and addresses, without authentication
-	HTTPOrigins    string        // origins of web pages that may use it
-	GRPC           string        // address of the gRPC listener
-	Admin          string        // address of the admin listener
-	Bolt           string        // address of the Bolt listener; "" disables it
-	BoltIfFree     bool          // the address is the default: if it is in use, disable Bolt
-	BoltTLS        string        // required or optional, with a certificate
-	BoltAdvertise  string        // address at which Bolt clients reach the server; "": the one each client used
-	BoltGateways   string        // comma-separated addresses of all gateways for Bolt routing tables, or SRV records; "": only this server
-	BoltOrigins    string        // origins of web pages that may open WebSockets, besides those of this machine
-	Console        bool          // whether the HTTP listener serves the console
-	BoltAgent      string        // version of Neo4j that Bolt clients see
-	BoltMaxConns   int           // open Bolt connections
-	BoltTxIdle     time.Duration // idle time after which a Bolt transaction or result ends
-	Memory         size.Bytes    // the budget of caches, memtables and queries; 0: half of the available memory
-	CacheMode      string        // where blocks are cached: block, page or direct
-	BlockCache     size.Bytes    // size of the block cache; 0: three tenths of Memory
-	TopologyCache  string        // size of the topology cache; "": three tenths of Memory
-	LogRetention   string        // bytes and age of the commit log of each graph; see LogBounds
-	ValueThreshold size.Bytes    // values of at least this size are stored separately
-	Shards         int           // number of shards of new graphs; 0: 1, or for hopgate shard as many as processes
-	Replicas       int           // processes of a cluster that keep each shard; 0: one
-	Join           string        // comma-separated processes that a cluster begins with, in order, or for a gateway SRV records; "": no cluster
-	Peer           string        // the address of this process, among them unless it is added later; "": the only one of this machine
-	ShardCA        string        // PEM file of the authority for the certificates of a cluster's processes; "": plain connections
-	DrainTimeout   time.Duration // time for running queries on shutdown
-	StopWait       time.Duration // time on shutdown for the other processes of a cluster with replicas to be in step; 0: none
-	ReadyFile      string        // file that receives the addresses once all listeners accept
-	QueryTimeout   time.Duration // default time limit of a query; 0: none
-	MaxTimeout     time.Duration // maximum time limit of a query; 0: any
-	QueryMemory    size.Bytes    // of one query; 0: a quarter of Memory
-	SpillLimit     size.Bytes    // disk space of all queries; 0: eight times Memory
-	TxIdleTimeout  time.Duration // idle time after which an explicit transaction rolls back
-	MaxRows        int64         // of a result; 0: no limit
-	MaxVisits      int64         // edges that a query may visit; 0: no limit
-	MaxRequest     size.Bytes    // of a request's body
-	MaxQueries     int           // concurrent requests; 0: no limit
-	MaxQueue       int           // waiting requests
-	QueueTimeout   time.Duration // time limit of waiting; 0: none
-	UserLimits     string        // for each caller whose token has none of its own
-	GraphLimits    string        // for each graph
-	FetchAccess    string        // YAML file of access rules for fetches; "": all callers may fetch everything
-	PlanCache      int           // number of prepared plans to keep
-	ResponseCache  size.Bytes    // memory for answers; 0: none are kept
-	PastMemory     size.Bytes    // memory of each graph for what has changed since the moments that are read
-	SlowLog        int           // number of slow statements to keep
-	ProfileHistory size.Bytes    // size of the kept continuous profiles; 0 disables them
-	Fetch          syntax.Limits // of JSON-array fetches
-	TLSCert        string        // PEM file of the HTTP and gRPC listeners' certificate; "": plain connections
-	TLSKey         string        // PEM file of its key
-	TLSClientCA    string        // PEM file of the authority for client certificates; "": none required
-	AdminTLS       bool          // whether the admin listener uses TLS, too
-	TokensFile     string        // YAML file of hashed tokens; "": no authentication by tokens
-	OIDCIssuer     string        // accepted issuer of JSON Web Tokens; "": none
-	OIDCAudience   string        // required audience of JSON Web Tokens
-	OIDCRoles      string        // claim that lists roles
-	OTLPEndpoint   string        // URL of the collector of traces and metrics; "": none
-	AuditLog       string        // file of the audit log, or stderr; "": none
-	ImportDir      string        // directory for LOAD CSV; "": none
-	LoadCSVSources string        // URLs for LOAD CSV; "": none
-	TestProcedures bool          // whether PUT /v1/test/procedures is enabled
-	LogFormat      string        // text or json
-	LogLevel       string        // debug, info, warn or error
+	DataDir         string        // directory of the graphs
+	HTTP            string        // address of the HTTP listener
+	HTTPHosts       string        // accepted host names besides loopback and addresses, without authentication
+	HTTPOrigins     string        // origins of web pages that may use it
+	GRPC            string        // address of the gRPC listener
+	Admin           string        // address of the admin listener
+	Bolt            string        // address of the Bolt listener; "" disables it
+	BoltIfFree      bool          // the address is the default: if it is in use, disable Bolt
+	BoltTLS         string        // required or optional, with a certificate
+	BoltAdvertise   string        // address at which Bolt clients reach the server; "": the one each client used
+	BoltGateways    string        // comma-separated addresses of all gateways for Bolt routing tables, or SRV records; "": only this server
+	BoltOrigins     string        // origins of web pages that may open WebSockets, besides those of this machine
+	Console         bool          // whether the HTTP listener serves the console
+	BoltAgent       string        // version of Neo4j that Bolt clients see
+	BoltMaxConns    int           // open Bolt connections
+	BoltTxIdle      time.Duration // idle time after which a Bolt transaction or result ends
+	Memory          size.Bytes    // the budget of caches, memtables and queries; 0: half of the available memory
+	CacheMode       string        // where blocks are cached: block, page or direct
+	BlockCache      size.Bytes    // size of the block cache; 0: three tenths of Memory
+	TopologyCache   string        // size of the topology cache; "": three tenths of Memory
+	LogRetention    string        // bytes and age of the commit log of each graph; see LogBounds
+	ValueThreshold  size.Bytes    // values of at least this size are stored separately
+	Shards          int           // number of shards of new graphs; 0: 1, or for hopgate shard as many as processes
+	Replicas        int           // processes of a cluster that keep each shard; 0: one
+	Join            string        // comma-separated processes that a cluster begins with, in order, or for a gateway SRV records; "": no cluster
+	Peer            string        // the address of this process, among them unless it is added later; "": the only one of this machine
+	ShardCA         string        // PEM file of the authority for the certificates of a cluster's processes; "": plain connections
+	DrainTimeout    time.Duration // time for running queries on shutdown
+	StopWait        time.Duration // time on shutdown for the other processes of a cluster with replicas to be in step; 0: none
+	ReadyFile       string        // file that receives the addresses once all listeners accept
+	QueryTimeout    time.Duration // default time limit of a query; 0: none
+	MaxTimeout      time.Duration // maximum time limit of a query; 0: any
+	QueryMemory     size.Bytes    // of one query; 0: a quarter of Memory
+	SpillLimit      size.Bytes    // disk space of all queries; 0: eight times Memory
+	TxIdleTimeout   time.Duration // idle time after which an explicit transaction rolls back
+	MaxRows         int64         // of a result; 0: no limit
+	MaxVisits       int64         // edges that a query may visit; 0: no limit
+	MaxRequest      size.Bytes    // of a request's body
+	MaxQueries      int           // concurrent requests; 0: no limit
+	MaxQueue        int           // waiting requests
+	QueueTimeout    time.Duration // time limit of waiting; 0: none
+	UserLimits      string        // for each caller whose token has none of its own
+	GraphLimits     string        // for each graph
+	FetchAccess     string        // YAML file of access rules for fetches; "": all callers may fetch everything
+	PlanCache       int           // number of prepared plans to keep
+	ResponseCache   size.Bytes    // memory for answers; 0: none are kept
+	PastMemory      size.Bytes    // memory of each graph for what has changed since the moments that are read
+	SlowLog         int           // number of slow statements to keep
+	ProfileHistory  size.Bytes    // size of the kept continuous profiles; 0 disables them
+	Fetch           syntax.Limits // of JSON-array fetches
+	TLSCert         string        // PEM file of the HTTP and gRPC listeners' certificate; "": plain connections
+	TLSKey          string        // PEM file of its key
+	TLSClientCA     string        // PEM file of the authority for client certificates; "": none required
+	AdminTLS        bool          // whether the admin listener uses TLS, too
+	TokensFile      string        // YAML file of hashed tokens; "": no authentication by tokens
+	OIDCIssuer      string        // accepted issuer of JSON Web Tokens; "": none
+	OIDCAudience    string        // required audience of JSON Web Tokens
+	OIDCRoles       string        // claim that lists roles
+	OTLPEndpoint    string        // URL of the collector of traces and metrics; "": none
+	AuditLog        string        // file of the audit log, or stderr; "": none
+	QueryLog        string        // file of the query log, or stderr; "": none
+	QueryLogOptions string        // what it holds; see telemetry.ParseQueryLog
+	ImportDir       string        // directory for LOAD CSV; "": none
+	LoadCSVSources  string        // URLs for LOAD CSV; "": none
+	TestProcedures  bool          // whether PUT /v1/test/procedures is enabled
+	LogFormat       string        // text or json
+	LogLevel        string        // debug, info, warn or error
 }
 
 // Default returns the default configuration.
@@ -188,6 +191,8 @@ func (c *Config) settings() []setting {
 		{"oidc-roles", "claim of JSON Web Tokens that lists roles: operations, fetcher, reader, writer, admin, a custom role, or GRAPH:ROLE", (*text)(&c.OIDCRoles)},
 		{"otlp-endpoint", "URL of a collector for traces and metrics by OTLP over gRPC, such as http://localhost:4317; empty sends none", (*text)(&c.OTLPEndpoint)},
 		{"audit-log", "file of the audit log, or stderr; empty disables it", (*text)(&c.AuditLog)},
+		{"query-log", "file of the query log, a line of JSON for each request, or stderr; empty disables it", (*text)(&c.QueryLog)},
+		{"query-log-options", "what the query log holds, such as sample=10%,slow=500ms,parameters=true,size=100MiB,files=5: a share of the requests besides slow and failed ones, with their parameters, in files of a size of which so many earlier ones stay", (*text)(&c.QueryLogOptions)},
 		{"import-dir", "directory whose files LOAD CSV may read; empty is none", (*text)(&c.ImportDir)},
 		{"load-csv-sources", "comma-separated prefixes of URLs that LOAD CSV may read, such as https://data.example.com/csv/ or s3://bucket/people/, hosts, and networks besides the public ones in which these may be; empty is none", (*text)(&c.LoadCSVSources)},
 		{"test-procedures", "open PUT /v1/test/procedures", (*truth)(&c.TestProcedures)},
@@ -392,6 +397,9 @@ func (c *Config) Validate() error {
 		if _, err := access.ParseLimits(l.text, access.Limits{}); err != nil {
 			bad("%s: %w", l.name, err)
 		}
+	}
+	if _, err := telemetry.ParseQueryLog(c.QueryLogOptions); err != nil {
+		bad("query-log-options: %w", err)
 	}
 	if c.TxIdleTimeout <= 0 {
 		bad("tx-idle-timeout: must be above 0, is %v", c.TxIdleTimeout)

@@ -219,6 +219,7 @@ func (e *Engine) Query(ctx context.Context, req Request) (res *Result, err error
 		kind = watch.TraversalKind
 	}
 	e.watched(ctx, q, kind, start)
+	ctx = e.watch.WithParameters(ctx, req.Params)
 	done := false
 	defer func() {
 		if !done { // a panic unwinds to the server

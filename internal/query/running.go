@@ -419,7 +419,7 @@ func (e *Engine) finish(ctx context.Context, q *Running, start time.Time, rows i
 	if s, ok := errors.AsType[*graph.Error](err); ok && q.kind == watch.StatementKind && q.called.Load() == nil && s.Phase == graph.PhaseCompile {
 		err = parse.Located(s, q.Statement)
 	}
-	e.watch.End(ctx, watch.Ended{ID: q.ID, Kind: q.kind, Graph: q.on(), Statement: q.Statement, Start: start, Elapsed: elapsed, Rows: rows}, q.trace, err)
+	e.watch.End(ctx, watch.Ended{ID: q.ID, Kind: q.kind, Graph: q.on(), Statement: q.Statement, Start: start, Elapsed: elapsed, Rows: rows, Took: took}, q.trace, err)
 	e.record(ctx, q, err)
 	e.metrics.Observe(q.kind, elapsed, &took, err)
 	if o := q.called.Load(); o != nil {

@@ -189,6 +189,7 @@ func (t *Transaction) Run(ctx context.Context, req Request) (res *Result, err er
 	ctx, q := t.e.running.startIn(ctx, t, t.e.timeout(req.Timeout), req.Statement)
 	ctx = shard.WithWait(ctx, q.cpu.StepAside)
 	t.e.watched(ctx, q, watch.StatementKind, start)
+	ctx = t.e.watch.WithParameters(ctx, req.Params)
 	done := false
 	defer func() {
 		if !done { // a panic is propagating to the server

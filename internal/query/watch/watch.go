@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hopgate/hopgate/internal/cost"
+	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/fingerprint"
 )
 
@@ -37,6 +39,7 @@ type Ended struct {
 	Elapsed   time.Duration
 	Rows      int64
 	Failed    bool
+	Took      cost.Cost // nothing for a route
 	Err       error
 	Context   context.Context // of the request, for its values; nil for a route
 	Stages    []*Stage        // nil unless a watcher wanted stages when it began
@@ -46,6 +49,8 @@ type Ended struct {
 type Watcher struct {
 	// Stages says that the watcher wants the stages of each request.
 	Stages bool
+	// Parameters says that the watcher wants the parameters of statements.
+	Parameters bool
 	// Ended is called by the goroutine of each request, concurrently, and must not block.
 	Ended func(*Ended)
 }
@@ -56,6 +61,7 @@ type Watch struct {
 	latest   latest
 	watchers atomic.Pointer[[]*Watcher] // nil: none
 	tracing  atomic.Int32               // number of watchers that want stages
+	params   atomic.Int32               // number of watchers that want parameters
 	mu       sync.Mutex                 // guards changes
 }
 
@@ -65,9 +71,15 @@ func (w *Watch) Add(one *Watcher) (remove func()) {
 	if one.Stages {
 		w.tracing.Add(1)
 	}
+	if one.Parameters {
+		w.params.Add(1)
+	}
 	return sync.OnceFunc(func() {
 		if one.Stages {
 			w.tracing.Add(-1)
+		}
+		if one.Parameters {
+			w.params.Add(-1)
 		}
 		w.change(func(all []*Watcher) []*Watcher {
 			return slices.DeleteFunc(all, func(o *Watcher) bool { return o == one })
@@ -106,6 +118,22 @@ func (w *Watch) Notify(r *Ended) {
 			one.Ended(r)
 		}
 	}
+}
+
+type parametersKey struct{}
+
+// WithParameters returns a context with the parameters of a statement, if a watcher wants them.
+func (w *Watch) WithParameters(ctx context.Context, p map[string]graph.Value) context.Context {
+	if w.params.Load() == 0 || len(p) == 0 {
+		return ctx
+	}
+	return context.WithValue(ctx, parametersKey{}, p)
+}
+
+// Parameters returns the parameters of WithParameters, or nil.
+func Parameters(ctx context.Context) map[string]graph.Value {
+	p, _ := ctx.Value(parametersKey{}).(map[string]graph.Value)
+	return p
 }
 
 type arrivalKey struct{}
