@@ -45,19 +45,14 @@ func Bookmark(e *Engine, graphName string, changed bool, token string) string {
 // ReachedBookmark checks that the graph of a bookmark has the bookmark's snapshot. A transaction sees all writes acknowledged before it began, so it
 // waits for none.
 func ReachedBookmark(ctx context.Context, e *Engine, b string) error {
-	rest, ok := strings.CutPrefix(b, bookmarkPrefix)
-	at := strings.LastIndexByte(rest, ':')
-	if !ok || at < 1 {
+	name, token, ok := parseBookmark(b)
+	switch {
+	case !ok:
 		return graph.InvalidBookmark(b)
-	}
-	number, token, signed := strings.Cut(rest[at+1:], "-")
-	if _, err := strconv.ParseUint(number, 10, 64); err != nil {
-		return graph.InvalidBookmark(b)
-	}
-	if !signed {
+	case token == "":
 		return nil
 	}
-	err := e.Reached(ctx, rest[:at], token)
+	err := e.Reached(ctx, name, token)
 	if err == nil {
 		return nil
 	}
@@ -68,4 +63,22 @@ func ReachedBookmark(ctx context.Context, e *Engine, b string) error {
 		return err
 	}
 	return graph.InvalidBookmark(b)
+}
+
+// parseBookmark returns the graph that a bookmark names, and the token of its snapshot, "" if it has none. ok is false for any other text.
+func parseBookmark(b string) (name, token string, ok bool) {
+	rest, ok := strings.CutPrefix(b, bookmarkPrefix)
+	at := strings.LastIndexByte(rest, ':')
+	if !ok || at < 1 {
+		return "", "", false
+	}
+	number, token, signed := strings.Cut(rest[at+1:], "-")
+	_, err := strconv.ParseUint(number, 10, 64)
+	return rest[:at], token, err == nil && signed == (token != "")
+}
+
+// BookmarkToken returns the token of the snapshot that a bookmark names; ok is false for one without a token, and for any other text.
+func BookmarkToken(b string) (token string, ok bool) {
+	_, token, ok = parseBookmark(b)
+	return token, ok && token != ""
 }

@@ -89,6 +89,18 @@ func With(ctx context.Context, field, text string) (context.Context, error) {
 	return past.With(ctx, m), nil
 }
 
+// WithValue is With for a value in a field: a text as Parse takes it, or a date and time with a zone. Null is none.
+func WithValue(ctx context.Context, field string, v graph.Value) (context.Context, error) {
+	if v.IsNull() {
+		return ctx, nil
+	}
+	m, err := value(field, v)
+	if err != nil {
+		return nil, err
+	}
+	return past.With(ctx, m), nil
+}
+
 // Text returns the moment of a context as the request has it; "" for the present.
 func Text(ctx context.Context) string {
 	m, ok := past.Asked(ctx).(*Moment)
@@ -135,13 +147,18 @@ func of(v graph.Value, snapshot bool) (*Moment, error) {
 	case snapshot:
 		return nil, invalid(Invalid, "AS OF SNAPSHOT: takes the name of a snapshot, and no %s", v.Kind())
 	}
+	return value("AS OF", v)
+}
+
+// value returns the moment of a value in a field.
+func value(field string, v graph.Value) (*Moment, error) {
 	switch v.Kind() {
 	case graph.String:
-		return Parse("AS OF", v.Str())
+		return Parse(field, v.Str())
 	case graph.DateTime:
 		return at(v.DateTime()), nil
 	}
-	return nil, invalid(Invalid, "AS OF: takes a token or a date and time, and no %s", v.Kind())
+	return nil, invalid(Invalid, "%s: takes a token or a date and time, and no %s", field, v.Kind())
 }
 
 // Refuse is the error of a statement within a transaction, or another statement, that has AS OF: these have their snapshot already.

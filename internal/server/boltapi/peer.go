@@ -13,6 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/bolt"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/asof"
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
@@ -180,6 +181,9 @@ func (p *peer) Run(ctx context.Context, st *bolt.Statement) (bolt.Result, error)
 	if req.Stale, err = staleness(&st.Context); err != nil {
 		return nil, err
 	}
+	if ctx, err = asOf(ctx, &st.Context); err != nil {
+		return nil, err
+	}
 	req.Timeout, req.ReadOnly, req.Metadata, req.Graph = p.timeout(&st.Context), st.ReadOnly, st.Metadata, st.Graph
 	res, err := p.s.e.Query(ctx, req)
 	if err != nil {
@@ -216,6 +220,21 @@ func staleness(c *bolt.Context) (time.Duration, error) {
 	return wire.Staleness(field, text)
 }
 
+// atKey is the entry of a transaction's metadata that says as of which moment it reads: a text as asof.Parse takes it, a bookmark, or a
+// date and time.
+const atKey = "hopgate.at"
+
+// asOf returns the context of a statement or transaction with the moment that it reads: ctx itself for the present.
+func asOf(ctx context.Context, c *bolt.Context) (context.Context, error) {
+	v := c.Metadata.Get(atKey)
+	if v.Kind() == graph.String {
+		if token, ok := query.BookmarkToken(v.Str()); ok {
+			v = graph.StringValue(token)
+		}
+	}
+	return asof.WithValue(ctx, "tx_metadata."+atKey, v)
+}
+
 // Begin implements bolt.Backend.
 func (p *peer) Begin(ctx context.Context, c *bolt.Context) (bolt.Tx, error) {
 	ctx, err := p.ask(ctx, c)
@@ -224,6 +243,9 @@ func (p *peer) Begin(ctx context.Context, c *bolt.Context) (bolt.Tx, error) {
 	}
 	stale, err := staleness(c)
 	if err != nil {
+		return nil, err
+	}
+	if ctx, err = asOf(ctx, c); err != nil {
 		return nil, err
 	}
 	tx, err := p.s.e.Begin(ctx, query.TxOptions{

@@ -282,3 +282,20 @@ def test_plan(session, label):
     assert summary.plan["operatorType"] and summary.profile is None
     profile = session.run("PROFILE UNWIND range(1, 10) AS i RETURN i").consume().profile
     assert profile["rows"] == 10 and profile["children"]
+
+
+def test_as_of(driver, label):
+    """The metadata of a transaction name what it reads: here the graph as of a bookmark, and as of a time."""
+    read = f"MATCH (n:{label}) RETURN n.n"
+    with driver.session() as s:
+        s.run(f"CREATE (:{label} {{n: 1}})").consume()
+        [bookmark] = s.last_bookmarks().raw_values
+        time = s.run("RETURN datetime()").single()[0]
+        s.run(f"MATCH (n:{label}) SET n.n = 2").consume()
+        for at in (bookmark, time):
+            work = neo4j.unit_of_work(metadata={"hopgate.at": at})(lambda tx: [tx.run(read).single()[0] for _ in range(2)])
+            assert s.execute_read(work) == [1, 1]
+            assert s.run(neo4j.Query(read, metadata={"hopgate.at": at})).single()[0] == 1
+            with pytest.raises(ClientError):
+                s.execute_write(work)
+        assert s.run(read).single()[0] == 2
