@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,15 +25,19 @@ func ship(t *testing.T, dest, address string, interval time.Duration) (kill func
 
 // restored returns the data directories of the processes of a cluster, or of a single server, restored from a repository.
 func restored(t *testing.T, dest string, processes int, more ...string) (dirs []string) {
+	outcomes := make([]outcome, processes)
+	var running sync.WaitGroup
 	for no := range processes {
-		dir := filepath.Join(t.TempDir(), "back")
-		args := append([]string{"restore", dest, "--data-dir", dir}, more...)
+		dirs = append(dirs, filepath.Join(t.TempDir(), "back"))
+		args := append([]string{"restore", dest, "--data-dir", dirs[no]}, more...)
 		if processes > 1 {
 			args = append(args, "--processes", strconv.Itoa(processes), "--process", strconv.Itoa(no))
 		}
-		o := run(t, nil, "graphctl", args...)
+		running.Go(func() { outcomes[no] = run(t, nil, "graphctl", args...) })
+	}
+	running.Wait()
+	for _, o := range outcomes {
 		require.Zero(t, o.code, o.err)
-		dirs = append(dirs, dir)
 	}
 	return dirs
 }

@@ -238,7 +238,7 @@ func streamWrite(r *rand.Rand) string {
 func TestStreamIsGraph(t *testing.T) {
 	commits, err := strconv.Atoi(os.Getenv("HOPGATE_COMMITS"))
 	if err != nil {
-		commits = 200
+		commits = 160
 	}
 	single := func(shards string) func(t *testing.T) (all []*process) {
 		return func(t *testing.T) []*process {
