@@ -20,13 +20,13 @@ const (
 	snapshotKey = "hopgate-snapshot"
 )
 
-func costTrailer(t *cost.Told) metadata.MD { return metadata.Pairs(costKey, t.String()) }
+func costTrailer(t *cost.Told) metadata.MD { return metadata.MD{costKey: {t.String()}} }
 
 func snapshotTrailer(token string) metadata.MD {
 	if token == "" {
 		return nil
 	}
-	return metadata.Pairs(snapshotKey, token)
+	return metadata.MD{snapshotKey: {token}}
 }
 
 // reached checks that a graph has the snapshots that a call brings.

@@ -3,10 +3,13 @@ package grpcapi
 import (
 	"context"
 	"log/slog"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
@@ -21,6 +24,8 @@ type metrics struct {
 	monitor *request.Monitor
 	calls   *prometheus.CounterVec
 	seconds *prometheus.HistogramVec
+	// By method, looked up once: the counters of OK, and the observers of the duration.
+	ok, durations sync.Map
 }
 
 func newMetrics(registry prometheus.Registerer, monitor *request.Monitor) *metrics {
@@ -53,11 +58,14 @@ func (m *metrics) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerI
 	return next(srv, identified{ss, m.monitor.Arrived(ctx, start)})
 }
 
+// idKey is the metadata key of a request's id.
+var idKey = strings.ToLower(request.Header)
+
 // named returns a context with the request's id (and the caller's span if traces are on), and the metadata that return the id to the
 // client.
 func (m *metrics) named(ctx context.Context) (context.Context, metadata.MD) {
 	asked := ""
-	if ids := metadata.ValueFromIncomingContext(ctx, request.Header); len(ids) > 0 {
+	if ids := metadata.ValueFromIncomingContext(ctx, idKey); len(ids) > 0 {
 		asked = ids[0]
 	}
 	ctx, id := access.WithRequest(ctx, asked)
@@ -65,7 +73,7 @@ func (m *metrics) named(ctx context.Context) (context.Context, metadata.MD) {
 		md, _ := metadata.FromIncomingContext(ctx)
 		ctx = request.TraceContext(ctx, metadataCarrier{md})
 	}
-	return ctx, metadata.Pairs(request.Header, id)
+	return ctx, metadata.MD{idKey: {id}}
 }
 
 // call is deferred around a call.
@@ -73,18 +81,40 @@ func (m *metrics) call(ctx context.Context, method string, start time.Time, err 
 	if p := recover(); p != nil {
 		*err = wire.GRPCError(m.monitor.Panicked(ctx, method, p))
 	}
-	code := status.Code(*err).String()
-	m.calls.WithLabelValues(method, code).Inc()
+	code := status.Code(*err)
+	m.count(method, code)
 	elapsed := time.Since(start)
 	if log := m.monitor.Log; log.Enabled(ctx, slog.LevelDebug) {
-		log.LogAttrs(ctx, slog.LevelDebug, "request", slog.String("method", method), slog.String("code", code), slog.Duration("elapsed", elapsed))
+		log.LogAttrs(ctx, slog.LevelDebug, "request", slog.String("method", method), slog.String("code", code.String()), slog.Duration("elapsed", elapsed))
 	}
-	m.seconds.WithLabelValues(method).Observe(elapsed.Seconds())
+	m.observe(method, elapsed)
 	switch method {
 	case pb.AdminService_Top_FullMethodName, pb.AdminService_Trace_FullMethodName, pb.GraphService_Changes_FullMethodName: // these only watch
 	default:
 		m.monitor.Ended(method, start, elapsed, *err != nil)
 	}
+}
+
+// count counts a call.
+func (m *metrics) count(method string, code codes.Code) {
+	if code != codes.OK {
+		m.calls.WithLabelValues(method, code.String()).Inc()
+		return
+	}
+	known, ok := m.ok.Load(method)
+	if !ok {
+		known, _ = m.ok.LoadOrStore(method, m.calls.WithLabelValues(method, code.String()))
+	}
+	known.(prometheus.Counter).Inc()
+}
+
+// observe records how long a call took.
+func (m *metrics) observe(method string, elapsed time.Duration) {
+	known, ok := m.durations.Load(method)
+	if !ok {
+		known, _ = m.durations.LoadOrStore(method, m.seconds.WithLabelValues(method))
+	}
+	known.(prometheus.Observer).Observe(elapsed.Seconds())
 }
 
 // metadataCarrier reads a call's metadata.

@@ -16,10 +16,10 @@ import (
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
-// streams are the open streaming calls.
+// streams are the open streaming calls, in a ring.
 type streams struct {
 	mu  sync.Mutex
-	all map[*guardedStream]struct{}
+	all guardedStream // the head, which is none
 }
 
 // ender is the transport's interface that ends a call whose handler waits for its client: the handler's context ends.
@@ -36,26 +36,33 @@ func (s *streams) open(ss grpc.ServerStream) (*guardedStream, error) {
 	g := &guardedStream{ServerStream: ss, ctx: ss.Context(), transport: end}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.all == nil {
-		s.all = map[*guardedStream]struct{}{}
-	}
-	s.all[g] = struct{}{}
+	head := s.head()
+	g.next, g.last = head, head.last
+	g.last.next, head.last = g, g
 	return g, nil
+}
+
+// head returns the head of the ring. s.mu is held.
+func (s *streams) head() *guardedStream {
+	if s.all.next == nil {
+		s.all.next, s.all.last = &s.all, &s.all
+	}
+	return &s.all
 }
 
 func (s *streams) close(g *guardedStream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.all, g)
+	g.last.next, g.next.last = g.next, g.last
 }
 
 // sweep ends the streams whose callers have lost their rights, and those whose clients do not read.
 func (s *streams) sweep(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for g := range s.all {
+	for head, g := s.head(), s.head().next; g != head; g = g.next {
 		err := g.permit()
-		if since := g.sending.Load(); err == nil && since != 0 && now.Sub(time.Unix(0, since)) > request.WriteTime {
+		if err == nil && g.blocked(now) {
 			err = graph.DeadlineError(request.ErrNotRead)
 		}
 		if err != nil {
@@ -70,8 +77,12 @@ type guardedStream struct {
 	ctx       context.Context
 	transport ender
 	check     atomic.Pointer[func() error] // nil: until the caller is known
-	sending   atomic.Int64                 // the time since which it sends a message, in Unix nanoseconds; 0: it does not
-	meter     *access.Meter                // or nil
+	sends     atomic.Uint64                // odd while it sends a message
+	seen      uint64                       // sends when a sweep last saw it change
+	seenAt    time.Time                    // the time of that sweep
+	next      *guardedStream
+	last      *guardedStream
+	meter     *access.Meter // or nil
 	// In each direction, all messages but the first wait while the caller's rate is exceeded; flow control then slows down the client.
 	received, sent bool
 }
@@ -85,6 +96,14 @@ func (s *guardedStream) permit() error {
 		return (*check)()
 	}
 	return nil
+}
+
+// blocked reports whether it has been sending one message for longer than a client may take for it. Sweeps call it.
+func (s *guardedStream) blocked(now time.Time) bool {
+	if sends := s.sends.Load(); sends != s.seen {
+		s.seen, s.seenAt = sends, now
+	}
+	return s.seen%2 == 1 && now.Sub(s.seenAt) > request.WriteTime
 }
 
 // RecvMsg receives a message once the rate permits.
@@ -111,7 +130,7 @@ func (s *guardedStream) SendMsg(m any) error {
 		return wire.GRPCError(err)
 	}
 	count(s.meter, m)
-	s.sending.Store(time.Now().UnixNano())
-	defer s.sending.Store(0)
+	s.sends.Add(1)
+	defer s.sends.Add(1)
 	return s.ServerStream.SendMsg(m)
 }
