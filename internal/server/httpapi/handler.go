@@ -153,23 +153,23 @@ func (h *Handler) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		w.Header().Set("Connection", "close") // do not read the rest
 		return nil, h.tooLarge()
 	}
-	c := http.NewResponseController(w)
-	defer func() { _ = c.SetReadDeadline(time.Time{}) }() // a writer without a connection needs no deadline
 	until := time.Now().Add(bodyTime)
+	defer deadline(w, time.Time{})
 	var buf []byte
 	var err error
 	if r.ContentLength >= 0 && r.ContentLength <= request.SmallBody {
-		_ = c.SetReadDeadline(until) // as above
+		deadline(w, until)
 		buf = make([]byte, r.ContentLength)
 		_, err = io.ReadFull(r.Body, buf)
 	} else {
-		in := &pacedReader{Reader: http.MaxBytesReader(w, r.Body, h.host.MaxRequestBytes), until: until, deadline: c.SetReadDeadline}
+		in := &pacedReader{Reader: http.MaxBytesReader(w, r.Body, h.host.MaxRequestBytes), until: until, w: w}
 		buf, err = h.largeBody(w, r, in)
+	}
+	if err == nil {
+		return buf, nil
 	}
 	var tooLarge *http.MaxBytesError
 	switch {
-	case err == nil:
-		return buf, nil
 	case errors.As(err, &tooLarge):
 		return nil, h.tooLarge()
 	case graph.AsError(err).Kind == graph.KindBusy:
@@ -181,13 +181,18 @@ func (h *Handler) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return nil, wire.RequestError("reading the request: " + err.Error())
 }
 
+// deadline sets the deadline for reading the request's body. A writer without a connection needs none.
+func deadline(w http.ResponseWriter, t time.Time) {
+	_ = http.NewResponseController(w).SetReadDeadline(t)
+}
+
 // pacedReader reads a body that must arrive at a minimum rate.
 type pacedReader struct {
 	io.Reader
-	until    time.Time // the deadline of the whole body
-	deadline func(time.Time) error
-	pieces   int
-	left     int // of the current piece
+	until  time.Time // the deadline of the whole body
+	w      http.ResponseWriter
+	pieces int
+	left   int // of the current piece
 }
 
 func (r *pacedReader) Read(p []byte) (int, error) {
@@ -196,7 +201,7 @@ func (r *pacedReader) Read(p []byte) (int, error) {
 		if piece := time.Now().Add(request.PieceTime); r.pieces > 0 && piece.Before(at) { // the first holds no memory
 			at = piece
 		}
-		_ = r.deadline(at) // a writer without a connection needs no deadline
+		deadline(r.w, at)
 		r.pieces, r.left = r.pieces+1, request.BodyPiece
 	}
 	n, err := r.Reader.Read(p[:min(len(p), r.left)])

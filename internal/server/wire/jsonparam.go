@@ -22,10 +22,20 @@ import (
 // MaxDepth bounds the nesting of parameters.
 const MaxDepth = 128
 
+// mostPlain bounds the text of parameters that are tried as plain ones: what is counted of others first is counted twice.
+const mostPlain = 1 << 10
+
 // DecodeParams decodes the parameters of a request, plain or typed, and counts their memory. The keys of maps keep their order.
 func DecodeParams(raw json.RawMessage, typed bool, charge *memory.Charge) (map[string]graph.Value, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
+	}
+	if len(raw) <= mostPlain && !typed {
+		if params, ok, err := plainParams(raw, charge); err != nil {
+			return nil, BadParams("parameters: ", err)
+		} else if ok {
+			return params, nil
+		}
 	}
 	v, err := DecodeValue(raw, charge)
 	if err != nil {
