@@ -30,6 +30,25 @@ func WithSession(ctx context.Context, s *Session) context.Context {
 	return context.WithValue(ctx, sessionKey{}, s)
 }
 
+// WithOwnSession returns a context whose requests belong to a session of their own.
+func WithOwnSession(ctx context.Context, s Session) context.Context {
+	return &sessionContext{ctx, s}
+}
+
+// sessionContext has the session of its requests, in one piece of memory.
+type sessionContext struct {
+	context.Context //nolint:containedctx // it is one
+	session         Session
+}
+
+// Value implements context.Context.
+func (c *sessionContext) Value(key any) any {
+	if key == (sessionKey{}) {
+		return &c.session
+	}
+	return c.Context.Value(key)
+}
+
 // sessionOf returns the session of a request, or nil.
 func sessionOf(ctx context.Context) *Session {
 	s, _ := ctx.Value(sessionKey{}).(*Session)

@@ -28,11 +28,11 @@ var everyone = map[string]bool{"Schema": true, "Stats": true, "RunningQueries": 
 
 // connected returns a context that names the connection of a call.
 func connected(ctx context.Context) context.Context {
-	s := &query.Session{Protocol: "grpc"}
+	s := query.Session{Protocol: "grpc"}
 	if p, ok := peer.FromContext(ctx); ok {
 		s.From, s.To = p.Addr, p.LocalAddr
 	}
-	return query.WithSession(ctx, s)
+	return query.WithOwnSession(ctx, s)
 }
 
 // enter authenticates and authorises a call and applies its rate limits.
@@ -118,10 +118,9 @@ func authStream(host *request.Host, open *streams) grpc.StreamServerInterceptor 
 			}
 			g.check.Store(&check)
 		}
-		var of quota.Notice
-		g.ctx = quota.WithNotice(g.ctx, &of)
+		g.ctx = quota.WithNotice(g.ctx, &g.quotas)
 		err = next(srv, g)
-		if md := quotaTrailer(&of); md != nil {
+		if md := quotaTrailer(&g.quotas); md != nil {
 			ss.SetTrailer(md)
 		}
 		return err

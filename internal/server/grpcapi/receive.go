@@ -42,8 +42,7 @@ func bounded(e *query.Engine, host *request.Host) grpc.StreamServerInterceptor {
 		if !ok {
 			return status.Error(codes.Internal, "unexpected gRPC transport")
 		}
-		s := &receiving{ServerStream: ss, e: e, host: host, caller: ss.Context(), frames: f, many: info.IsClientStream, brief: info.FullMethod == pb.LoadService_Load_FullMethodName}
-		s.ctx = context.WithValue(ss.Context(), receivingKey{}, s)
+		s := &receiving{ServerStream: ss, e: e, host: host, ctx: ss.Context(), caller: ss.Context(), frames: f, many: info.IsClientStream, brief: info.FullMethod == pb.LoadService_Load_FullMethodName}
 		defer s.end()
 		return next(srv, s)
 	}
@@ -64,16 +63,37 @@ func senderOf(ctx context.Context) string {
 type receivingKey struct{}
 
 // Context returns the context of the call, in which the receiver of its messages is found.
-func (s *receiving) Context() context.Context { return s.ctx }
+func (s *receiving) Context() context.Context { return (*receivingContext)(s) }
+
+// receivingContext is a receiving as the context of its call, whose methods a stream has for other things.
+type receivingContext receiving
+
+// Value implements context.Context.
+func (c *receivingContext) Value(key any) any {
+	if key == (receivingKey{}) {
+		return (*receiving)(c)
+	}
+	return c.ctx.Value(key)
+}
+
+// Deadline implements context.Context.
+func (c *receivingContext) Deadline() (time.Time, bool) { return c.ctx.Deadline() }
+
+// Done implements context.Context.
+func (c *receivingContext) Done() <-chan struct{} { return c.ctx.Done() }
+
+// Err implements context.Context.
+func (c *receivingContext) Err() error { return c.ctx.Err() }
 
 // receiving is a stream whose large messages wait for memory.
 type receiving struct {
 	grpc.ServerStream
 	e      *query.Engine
 	host   *request.Host
-	ctx    context.Context
+	ctx    context.Context // of the transport
 	frames frames
-	many   bool // the client may send several messages
+	head   [5]byte // the compression flag and the length of the message that is read
+	many   bool    // the client may send several messages
 	// brief returns the memory of a message once it is read: a load bounds its own memory.
 	brief bool
 
@@ -133,7 +153,7 @@ func (s *receiving) RecvMsg(m any) error {
 	if s.many {
 		return nil
 	}
-	switch err := s.frames.ReadMessageHeader(make([]byte, 1)); {
+	switch err := s.frames.ReadMessageHeader(s.head[:1]); {
 	case errors.Is(err, io.EOF):
 		return nil
 	case err != nil:
@@ -144,8 +164,8 @@ func (s *receiving) RecvMsg(m any) error {
 
 // next reads the next message.
 func (s *receiving) next(m any) error {
-	var header [5]byte // the compression flag and the length
-	switch err := s.frames.ReadMessageHeader(header[:]); {
+	header := s.head[:]
+	switch err := s.frames.ReadMessageHeader(header); {
 	case errors.Is(err, io.EOF):
 		return io.EOF
 	case err != nil:

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/quota"
 	"github.com/hopgate/hopgate/internal/server/request"
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
@@ -83,6 +84,7 @@ type guardedStream struct {
 	next      *guardedStream
 	last      *guardedStream
 	meter     *access.Meter // or nil
+	quotas    quota.Notice  // of the call
 	// In each direction, all messages but the first wait while the caller's rate is exceeded; flow control then slows down the client.
 	received, sent bool
 }
