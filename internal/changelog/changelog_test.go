@@ -217,6 +217,9 @@ func FuzzReadCommit(f *testing.F) {
 			c := randomChange(r)
 			e.Begin(c.Tx)
 			require.NoError(f, e.Add(&c))
+			if seed > 4 && c.Op == Created && !c.IsEdge {
+				e.AddRange(&c, Range{c.Vertex, r.IntN(5)})
+			}
 		}
 		c := Commit{Number: seed}
 		require.NoError(f, e.Records(int64(seed), []Origin{{User: "ann"}}, func(_ int, b []byte) error {
@@ -235,6 +238,22 @@ func FuzzReadCommit(f *testing.F) {
 		require.LessOrEqual(t, len(rest), len(b))
 		if _, err := c.Schema(func([]byte) error { return nil }); err != nil {
 			require.ErrorIs(t, err, ErrRecord)
+		}
+		if err := c.Old(func(graph.VertexID) {}); err != nil {
+			require.ErrorIs(t, err, ErrRecord)
+		}
+		if ranges, err := c.Ranges(); err == nil {
+			vertices := 0
+			for _, of := range ranges {
+				vertices = max(vertices, of.N)
+			}
+			if len(ranges) > 16 || vertices > 1<<12 {
+				return
+			}
+		}
+		if err := c.Expand(columnsOf); err != nil {
+			require.ErrorIs(t, err, ErrRecord)
+			return
 		}
 		n := 0
 		err = c.Each(func(c *Change) error {

@@ -84,8 +84,15 @@ func (c *Commit) Open() error {
 }
 
 // Each calls f with the changes, in their order within each shard. The change, but not its values, is used again after f; strings share the
-// memory of the records.
+// memory of the records. There must be no ranges.
 func (c *Commit) Each(f func(*Change) error) error {
+	if c.Ranged() {
+		return fmt.Errorf("%w: it leaves values to the graph", ErrRecord)
+	}
+	return c.each(f)
+}
+
+func (c *Commit) each(f func(*Change) error) error {
 	for _, b := range c.Records {
 		r := reader{b: b}
 		if err := r.record(&c.block, f); err != nil {
@@ -147,8 +154,8 @@ func (r *reader) bytes() []byte {
 // head reads what precedes the blocks of a record. It uses the memory of known origins.
 func (r *reader) head(known []Origin) (time int64, origins []Origin) {
 	switch r.byte() {
-	case version:
-	case version | partFlag:
+	case version, ranged:
+	case version | partFlag, ranged | partFlag:
 		return 0, nil
 	default:
 		r.fail()
@@ -228,7 +235,7 @@ func (s *shape) head(r *reader) (n uint64) {
 	for i := range s.keys {
 		s.keys[i] = r.propIDs(s.keys[i][:0])
 	}
-	if s.flags >= flagSchema {
+	if s.flags >= flagSchema && s.flags&^flagFull != flagRange|byte(Created) {
 		r.fail()
 	}
 	return n
@@ -246,6 +253,9 @@ func (d *block) read(r *reader, f func(*Change) error) error {
 	}
 	if r.err != nil {
 		return ErrRecord
+	}
+	if d.isRange() {
+		return nil
 	}
 	d.ids = [len(d.ids)]uint64{}
 	d.c = Change{Op: Op(d.flags & 3), IsEdge: d.flags&flagEdge != 0, Full: d.flags&flagFull != 0, Tx: d.tx}

@@ -10,8 +10,8 @@
 //	shape    operation, transaction, labels or type, which properties
 //	column   ids as differences, label sets as differences, values as the cells of package keys
 //
-// So a commit of one change takes some 30 bytes more than its values, and a batch of a load takes columns. All names are numbers of the
-// graph's catalog, which forgets none.
+// So a commit of one change takes some 30 bytes more than its values, and a batch of a load takes columns, or no values at all: see Range. All
+// names are numbers of the graph's catalog, which forgets none.
 //
 //	writer   Encoder.Add, AddRows ... Records → storage
 //	reader   storage → Commit.Each → changes, in the order of their shard

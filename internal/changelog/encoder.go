@@ -9,9 +9,10 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
-// version is the first byte of each record; that of a part after the first one has partFlag too.
+// version is the first byte of each record, ranged that of one with ranges; a part after the first one has partFlag too.
 const (
 	version  = 1
+	ranged   = 2
 	partFlag = 0x80
 )
 
@@ -25,6 +26,7 @@ const (
 	flagEdge = 1 << (iota + 2)
 	flagFull
 	flagSchema // alone: the block is a change of definitions
+	flagRange  // with Created: see Range
 )
 
 // shape is what the changes of a block have in common.
@@ -49,6 +51,8 @@ type Encoder struct {
 	bytes int       // of cols
 	total int       // of the parts
 	tx    int
+	// ranges are those that were added.
+	ranges []Range
 }
 
 // Begin says that the changes that follow are those of transaction tx.
@@ -191,6 +195,9 @@ func idsOf(dst []graph.PropID, ps []graph.Property) []graph.PropID {
 	return dst
 }
 
+// isRange reports whether a block is a Range.
+func (s *shape) isRange() bool { return s.flags&flagRange != 0 }
+
 // idColumns is how many columns of numbers a block has.
 func (s *shape) idColumns() int {
 	switch {
@@ -204,6 +211,9 @@ func (s *shape) idColumns() int {
 
 // columns is how many columns a block has.
 func (s *shape) columns() int {
+	if s.isRange() {
+		return s.idColumns()
+	}
 	n := s.idColumns() + len(s.props) + len(s.keys[0]) + len(s.keys[1]) + len(s.keys[2])
 	if Op(s.flags&3) == Changed {
 		n += len(s.props)
@@ -240,6 +250,9 @@ func (e *Encoder) flush() {
 		b = binary.AppendUvarint(b, uint64(len(col)))
 		b = append(b, col...)
 	}
+	if s.isRange() {
+		b[0] = ranged | partFlag
+	}
 	e.part, e.n, e.bytes = b, 0, 0
 	if len(e.part) >= partBytes {
 		e.parts = append(e.parts, e.part)
@@ -262,6 +275,7 @@ func (e *Encoder) Records(time int64, origins []Origin, f func(part int, record 
 		case no == 0 && part == nil:
 			part = head
 		case no == 0:
+			head[0] = part[0] &^ partFlag
 			part = append(head, part[1:]...)
 		case part == nil:
 			return nil

@@ -27,8 +27,18 @@ type CommitInfo struct {
 	Origins []changelog.Origin
 	// Replayed are commits of another log, of which this one makes the changes and keeps the records as they are. Its position is the last one's.
 	Replayed []changelog.Commit
+	// Ranges are those of the log, nil if there is none. The commit adds its own.
+	Ranges *LogRanges
 
-	told bool // see Told
+	told bool              // see Told
+	made []changelog.Range // see Applied
+}
+
+// Applied says that the commit has been applied.
+func (cm *CommitInfo) Applied() {
+	if cm.Ranges != nil {
+		cm.Ranges.add(cm.Number, cm.made)
+	}
 }
 
 // LogPosition is the end of a commit in the log.
@@ -82,6 +92,15 @@ func (cm *CommitInfo) log(c *change, first bool) error {
 	if log == nil {
 		log = &changelog.Encoder{}
 	}
+	if err := cm.Ranges.note(c.batch, cm.Number, log.Old); err != nil {
+		return err
+	}
+	if made := log.Ranges(); len(made) > 0 {
+		if err := c.batch.Set(keys.AppendLogRange(nil, cm.Number, cm.Number), changelog.AppendRanges(nil, made), nil); err != nil {
+			return err
+		}
+		cm.made = append(cm.made, made...)
+	}
 	var origins []changelog.Origin
 	if first {
 		origins = cm.Origins
@@ -126,6 +145,7 @@ func CutLog(shards []*Shard, upTo LogPosition) error {
 		err := s.put(func(b *pebble.Batch) error {
 			return errors.Join(
 				b.DeleteRange(keys.AppendLog(nil, 0, 0), keys.AppendLog(nil, upTo.Number+1, 0), nil),
+				b.DeleteRange(keys.AppendLogRange(nil, 0, 0), keys.AppendLogRange(nil, upTo.Number+1, 0), nil),
 				b.Set(keys.MetaKey(keys.MetaLogFirst), upTo.value(), nil),
 			)
 		})

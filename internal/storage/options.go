@@ -98,6 +98,9 @@ type Tuning struct {
 	// ExpireBatch is how many expired vertices or edges, and about how many edges of such vertices, one transaction deletes; default
 	// 2,048.
 	ExpireBatch int
+	// RangeRows is how many new vertices in a row of a load leave their values to the graph, out of the commit log; default 64. A later change of
+	// such a vertex has a small record more.
+	RangeRows int
 	// LogBytes is the size of a replica's log from which its flushed entries are truncated; default 64 MiB.
 	LogBytes int
 	// ReclaimBytes is how many bytes of deleted large values a shard must have to free their space; default 64 KiB. Negative never frees
@@ -139,6 +142,7 @@ func (o *Options) EnsureDefaults() {
 	def(&o.Tuning.IngestBytes, 1<<20)
 	def(&o.Tuning.TableBytes, 512<<10)
 	def(&o.Tuning.DenseRows, 32)
+	def(&o.Tuning.RangeRows, 64)
 	def(&o.Tuning.LogBytes, 64<<20)
 	def(&o.Tuning.ReclaimBytes, 64<<10)
 	def(&o.Tuning.ReclaimRest, 500*time.Millisecond)

@@ -126,6 +126,9 @@ func (cm *CommitInfo) Told() bool { return cm.told }
 func (cm *CommitInfo) replay(b *pebble.Batch) error {
 	for i := range cm.Replayed {
 		c := &cm.Replayed[i]
+		if err := cm.Ranges.note(b, c.Number, c.Old); err != nil {
+			return err
+		}
 		for part, record := range c.Records {
 			key := keys.AppendLog(nil, c.Number, part)
 			cm.Bytes += uint64(len(key) + len(record))

@@ -35,6 +35,11 @@ func (g *Graph) Load(ctx context.Context, l *shard.Load) error {
 			return l.Again(seq, mark)
 		}
 	}
+	if l.Unlogged {
+		if err := g.log.Unfold(ctx); err != nil {
+			return err
+		}
+	}
 	b := bulk.New(ctx, &g.loads, tx, &tx.Log, g.defs.Load(), l)
 	if !l.Skipped {
 		if err := b.Recall(seq); err != nil {

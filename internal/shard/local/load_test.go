@@ -36,6 +36,7 @@ type loadTwin struct {
 	begins  bool // the next batch is the first of its run
 	follow  shardtest.Follower
 	changes []changelog.Change // that follow has told of since the last step
+	told    map[uint64]string  // what the commit log has told of a commit
 }
 
 // TestLoad applies random load batches to a graph and to the oracle's, among compacts, restarts and transactions, and
@@ -50,6 +51,7 @@ func TestLoad(t *testing.T) {
 				if rng.IntN(2) == 0 {
 					w.opts.Tuning.IngestBytes = 1
 				}
+				w.opts.Tuning.RangeRows, w.told = 1+8*int(seed%2), map[uint64]string{}
 				w.opts.LogBytes = []int64{0, 4 << 10, 1 << 30, 1 << 30}[rng.IntN(4)]
 				w.follow = shardtest.Follower{T: t, Each: func(c *changelog.Change) {
 					own := *c
@@ -199,6 +201,39 @@ func (w *loadTwin) check() {
 	defer tx.Rollback()
 	w.changes = w.changes[:0]
 	w.follow.Check(tx)
+	w.again()
+}
+
+// again reads the whole commit log, which must tell of each commit what it has told before.
+func (w *loadTwin) again() {
+	ctx, log := context.Background(), w.graphs[0].ChangeLog()
+	st, err := log.LogState(ctx)
+	require.NoError(w.t, err)
+	if st.Mode == changelog.Off {
+		return
+	}
+	b, err := log.ReadLog(ctx, st.First, 1<<30, nil)
+	require.NoError(w.t, err)
+	for len(b) > 0 {
+		var c *changelog.Commit
+		c, b, err = changelog.ReadCommit(b)
+		require.NoError(w.t, err)
+		var now strings.Builder
+		require.NoError(w.t, c.Each(func(ch *changelog.Change) error {
+			fmt.Fprintln(&now, ch.Op, ch.IsEdge, ch.Vertex, ch.Edge, ch.Before.Labels, ch.After.Labels, ch.Src.Labels, ch.Dst.Labels, ch.Counts)
+			for _, ps := range [][]graph.Property{ch.Before.Props, ch.After.Props, ch.Keys, ch.Src.Keys, ch.Dst.Keys} {
+				for _, p := range ps {
+					fmt.Fprint(&now, p.ID, " ", dumpValue(p.Value), " ")
+				}
+				fmt.Fprintln(&now)
+			}
+			return nil
+		}))
+		if then, ok := w.told[c.Number]; ok {
+			require.Equal(w.t, then, now.String(), "commit %d", c.Number)
+		}
+		w.told[c.Number] = now.String()
+	}
 }
 
 // checkLog compares what the commit log tells of a load with the graph: its changes, the keys of what it has created or changed, and the

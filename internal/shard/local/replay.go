@@ -296,6 +296,7 @@ func (r *Replay) info(whole bool) *storage.CommitInfo {
 	}
 	return &storage.CommitInfo{
 		LogPosition: storage.LogPosition{Number: r.last.Number, Time: r.last.Time, Bytes: was.Bytes}, Logged: true, Replayed: r.commits,
+		Ranges: r.g.log.Ranges(),
 	}
 }
 

@@ -32,6 +32,7 @@ const (
 	Adjacency  Space = 0x10 // packed edge lists
 	DeltaEdge  Space = 0x11 // edges written since their list was packed
 	DeltaGroup Space = 0x12 // edges of many lists that one commit appended
+	LogRange   Space = 0x13 // what the commit log leaves to the graph
 	Column     Space = 0x20 // chunks of one property of consecutive vertices
 	DeltaProp  Space = 0x21 // properties written since their chunks were packed
 	Member     Space = 0x30 // bitmaps of the vertices of a label
@@ -261,6 +262,21 @@ func ReadLog(key []byte) (commit uint64, part int, ok bool) {
 		return 0, 0, false
 	}
 	return binary.BigEndian.Uint64(key[1:]), int(binary.BigEndian.Uint32(key[9:])), true
+}
+
+// AppendLogRange appends the key of what a commit did to vertices that a commit made and whose values are not in the log: the same commit has
+// made them, or a later one has changed some.
+func AppendLogRange(dst []byte, made, commit uint64) []byte {
+	dst = binary.BigEndian.AppendUint64(append(dst, byte(LogRange)), made)
+	return binary.BigEndian.AppendUint64(dst, commit)
+}
+
+// ReadLogRange reads what AppendLogRange appended; ok is false if it is another key.
+func ReadLogRange(key []byte) (made, commit uint64, ok bool) {
+	if len(key) != 1+8+8 {
+		return 0, 0, false
+	}
+	return binary.BigEndian.Uint64(key[1:]), binary.BigEndian.Uint64(key[9:]), true
 }
 
 // AppendWritten appends the prefix of all keys of the vertices that a stream of load batches has written; the number of a batch follows it.

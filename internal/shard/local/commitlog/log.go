@@ -46,6 +46,7 @@ type Log struct {
 	last     storage.LogPosition
 	settings atomic.Pointer[storage.LogSettings]
 
+	ranges  storage.LogRanges
 	cutting sync.Mutex // of Cut
 
 	mu    sync.Mutex          // guards the fields below
@@ -113,7 +114,7 @@ func Open(g Graph, on *read.Readers, shards []*storage.Shard, stop <-chan struct
 	if missing || on.Options.LogBytes < 0 && logged > 0 {
 		return l, l.cut(l.last)
 	}
-	return l, nil
+	return l, l.ranges.Open(shards, l.first.Number)
 }
 
 // kept reports whether the server keeps commits.
@@ -135,8 +136,11 @@ func (l *Log) Next(ids []storage.CommitID, origins []changelog.Origin) *storage.
 	next := l.last
 	next.Number++
 	next.Time = max(next.Time+1, l.on.Options.Clock().UnixNano())
-	return &storage.CommitInfo{LogPosition: next, IDs: ids, Logged: l.Mode() != changelog.Off, Origins: origins}
+	return &storage.CommitInfo{LogPosition: next, IDs: ids, Logged: l.Mode() != changelog.Off, Origins: origins, Ranges: &l.ranges}
 }
+
+// Ranges are those of the log.
+func (l *Log) Ranges() *storage.LogRanges { return &l.ranges }
 
 // Done notes that a commit has been applied. The caller holds the writer's lock.
 func (l *Log) Done(c *storage.CommitInfo) {
@@ -144,6 +148,7 @@ func (l *Log) Done(c *storage.CommitInfo) {
 	if !c.Logged {
 		return
 	}
+	c.Applied()
 	l.mu.Lock()
 	l.bytes = c.Bytes
 	cut := l.tooMany() && !l.held
@@ -191,6 +196,7 @@ func (l *Log) cut(upTo storage.LogPosition) error {
 	l.mu.Lock()
 	l.first = upTo
 	l.mu.Unlock()
+	l.ranges.Cut(upTo.Number)
 	return storage.CutLog(l.shards, upTo)
 }
 
@@ -272,6 +278,7 @@ func (l *Log) Cut() error {
 		l.mu.Unlock()
 		return nil
 	}
+	l.ranges.Cut(at.Number)
 	return storage.CutLog(l.shards, at)
 }
 
@@ -358,6 +365,9 @@ func (l *Log) ReadLog(ctx context.Context, after uint64, most int, dst []byte) (
 			break
 		}
 		after = c.Number
+		if err := l.expand(ctx, snap, c); err != nil {
+			return dst[:from], errors.Join(err, cur.Close())
+		}
 		dst = c.AppendTo(dst)
 	}
 	return dst, cur.Close()

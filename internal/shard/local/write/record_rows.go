@@ -33,10 +33,8 @@ func (r *Recorder) CreatedVertices(first graph.VertexID, n int, set graph.LabelS
 	if r.mode == changelog.Off {
 		return nil
 	}
-	rows := &changelog.Rows{Like: changelog.Change{Op: changelog.Created}, IDs: [][]uint64{make([]uint64, n)}}
-	for i := range rows.IDs[0] {
-		rows.IDs[0][i] = uint64(first) + uint64(i)
-	}
+	log := r.tx.ws[first.Shard()].Log
+	rows := &changelog.Rows{Like: changelog.Change{Op: changelog.Created}}
 	rows.Like.After.Labels = set
 	rows.Like.After.Props, rows.Values = columns(props, cols)
 	for _, p := range r.keyProps(set) {
@@ -47,7 +45,16 @@ func (r *Recorder) CreatedVertices(first graph.VertexID, n int, set graph.LabelS
 			rows.Values = append(rows.Values, make([]graph.Value, n))
 		}
 	}
-	return r.tx.ws[first.Shard()].Log.AddRows(rows)
+	if n >= r.tx.opts.Tuning.RangeRows {
+		log.AddRange(&rows.Like, changelog.Range{First: first, N: n})
+		return nil
+	}
+	ids := make([]uint64, n)
+	for i := range ids {
+		ids[i] = uint64(first) + uint64(i)
+	}
+	rows.IDs = [][]uint64{ids}
+	return log.AddRows(rows)
 }
 
 // NewEdges are new edges of one type, row by row. The columns that they make belong to the recorder afterwards.
