@@ -40,6 +40,7 @@ internal/memory
 internal/access
 internal/quota
 internal/rpc
+internal/search/segment
 internal/search
 internal/search/hnsw
 internal/storage/keys

@@ -39,7 +39,7 @@ func (t *Tx) SearchText(ctx context.Context, req *shard.TextSearch, res *shard.T
 		}
 	}
 	edges := map[uint64]graph.Edge{}
-	all, err := search.Open("", a, false)
+	all, err := search.Open("", a)
 	if err != nil {
 		return err
 	}

@@ -48,6 +48,9 @@ type Analyzer struct {
 	// lower says that terms are in lower case, those of wildcards and ranges too, which are not split.
 	lower bool
 	split analysis.Analyzer
+	// words says that terms are the words of Unicode in lower case, without stops.
+	words bool
+	stops map[string]bool
 }
 
 // maxTerm is the most bytes of a term; longer ones are left out.
@@ -156,6 +159,12 @@ func newPlain(name, description, by string, filters []string) *Analyzer {
 		}
 	}
 	d.TokenFilters = append(d.TokenFilters, shortTerms{})
+	if a.words = by == unicode.Name; a.words && len(a.StopWords) > 0 {
+		a.stops = map[string]bool{}
+		for _, w := range a.StopWords {
+			a.stops[w] = true
+		}
+	}
 	return a
 }
 
@@ -189,18 +198,18 @@ func must(err error) {
 	}
 }
 
-// term is a term of a text with its position among the others.
-type term struct {
+// textTerm is a term of a text with its position among the others.
+type textTerm struct {
 	text string
 	pos  int
 }
 
 // terms splits a text.
-func (a *Analyzer) terms(text string) []term {
-	tokens := a.split.Analyze([]byte(text))
-	out := make([]term, len(tokens))
+func (a *Analyzer) terms(text string) []textTerm {
+	tokens := a.tokens(text)
+	out := make([]textTerm, len(tokens))
 	for i, t := range tokens {
-		out[i] = term{string(t.Term), t.Position}
+		out[i] = textTerm{string(t.Term), t.Position}
 	}
 	return out
 }

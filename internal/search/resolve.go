@@ -1,19 +1,23 @@
 package search
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"math"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
-	"github.com/blevesearch/bleve/v2/index/scorch"
-	index "github.com/blevesearch/bleve_index_api"
-	vellum "github.com/blevesearch/vellum/regexp"
+	"github.com/blevesearch/vellum"
+	"github.com/blevesearch/vellum/levenshtein"
+	expression "github.com/blevesearch/vellum/regexp"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/search/segment"
 )
 
 // A query is resolved once for all parts of a search: every part then looks for the same terms with the same weights, so that scores
@@ -56,7 +60,7 @@ type (
 // resolver resolves queries for the parts of a search.
 type resolver struct {
 	ctx      context.Context
-	parts    []*scorch.IndexSnapshot
+	parts    []part
 	fields   []string
 	analyzer *Analyzer
 	docs     uint64
@@ -87,7 +91,7 @@ func (r *resolver) resolve(n node) (op, error) {
 	}
 	var any anyOf
 	for _, f := range fields {
-		o, err := r.leaf(l, fieldName(f))
+		o, err := r.leaf(l, f)
 		if err != nil {
 			return nil, err
 		}
@@ -150,36 +154,34 @@ func (r *resolver) leaf(l *leaf, field string) (op, error) {
 		return r.fuzzy(l, field)
 	}
 	norm := r.analyzer.normal
-	set := &termSet{r: r, seen: map[string]bool{}}
+	set := &termSet{r: r, field: field, seen: map[string]bool{}}
 	var err error
 	switch l.kind {
 	case leafPrefix:
-		err = set.add(func(s *scorch.IndexSnapshot) (index.FieldDict, error) {
-			return s.FieldDictPrefix(field, []byte(norm(l.text)))
-		}, nil)
+		prefix := []byte(norm(l.text))
+		err = set.scan(prefix, false, func(t []byte) bool { return bytes.HasPrefix(t, prefix) })
 	case leafRange:
 		lo, hi := norm(l.lo), norm(l.hi)
 		if !l.noLo && !l.noHi && lo > hi {
 			return nothing{}, nil
 		}
-		err = set.add(func(s *scorch.IndexSnapshot) (index.FieldDict, error) {
-			var from, to []byte
-			if !l.noLo {
-				from = []byte(lo)
-			}
-			if !l.noHi {
-				to = append([]byte(hi), 0)
-			}
-			return s.FieldDictRange(field, from, to)
-		}, func(t string) bool {
-			return (l.noLo || t > lo || t == lo && !l.loOpen) && (l.noHi || t < hi || t == hi && !l.hiOpen)
+		from := []byte(lo)
+		if l.noLo {
+			from = nil
+		}
+		err = set.scan(from, l.loOpen && !l.noLo, func(t []byte) bool {
+			c := bytes.Compare(t, []byte(hi))
+			return l.noHi || c < 0 || c == 0 && !l.hiOpen
 		})
 	default:
 		pattern := l.text
 		if l.kind == leafWildcard {
 			pattern = wildcardPattern(pattern, norm)
 		}
-		err = set.add(func(s *scorch.IndexSnapshot) (index.FieldDict, error) { return s.FieldDictRegexp(field, pattern) }, nil)
+		var a vellum.Automaton
+		if a, err = expression.New(pattern); err == nil {
+			err = set.match(a, []byte(literalPrefix(pattern)))
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -190,49 +192,80 @@ func (r *resolver) leaf(l *leaf, field string) (op, error) {
 	return constant{field, set.terms, l.boost}, nil
 }
 
-// termSet collects the terms of the dictionaries of all parts, without repeats.
-type termSet struct {
-	r     *resolver
-	seen  map[string]bool
-	terms [][]byte
+// literalPrefix is what all matches of a regular expression begin with.
+func literalPrefix(pattern string) string {
+	at, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return ""
+	}
+	for at.Op == syntax.OpConcat && len(at.Sub) > 0 {
+		at = at.Sub[0]
+	}
+	if at.Op == syntax.OpLiteral && at.Flags&syntax.FoldCase == 0 {
+		return string(at.Rune)
+	}
+	return ""
 }
 
-func (t *termSet) add(dict func(s *scorch.IndexSnapshot) (index.FieldDict, error), keep func(term string) bool) error {
-	for _, p := range t.r.parts {
-		d, err := dict(p)
-		if err == nil {
-			err = t.addAll(d, keep)
-		}
-		if err != nil {
-			return err
+// termSet collects the terms that a field has in all segments, without repeats.
+type termSet struct {
+	r     *resolver
+	field string
+	seen  map[string]bool
+	terms [][]byte
+	n     int
+}
+
+// each calls f for the field in all segments.
+func (t *termSet) each(f func(f *segment.Field) error) error {
+	for i := range t.r.parts {
+		if at := t.r.parts[i].seg.Field(t.field); at != nil {
+			if err := f(at); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-func (t *termSet) addAll(d index.FieldDict, keep func(term string) bool) (err error) {
-	defer func() {
-		if cerr := d.Close(); err == nil {
-			err = cerr
+// scan adds terms from one on, which is left out if open, as long as while says.
+func (t *termSet) scan(from []byte, open bool, while func(term []byte) bool) error {
+	return t.each(func(f *segment.Field) error {
+		all := f.Terms(from)
+		for all.Next() {
+			if c := bytes.Compare(all.Text(), from); c < 0 || c == 0 && open {
+				continue
+			}
+			if !while(all.Text()) {
+				break
+			}
+			if err := t.add(all.Text()); err != nil {
+				return err
+			}
 		}
-	}()
-	for n := 0; ; n++ {
-		if n&0xff == 0 && t.r.ctx.Err() != nil {
-			return t.r.ctx.Err()
-		}
-		e, err := d.Next()
-		if err != nil || e == nil {
-			return err
-		}
-		if t.seen[e.Term] || keep != nil && !keep(e.Term) {
-			continue
-		}
-		if err := t.r.room(termBytes + 2*len(e.Term)); err != nil {
-			return err
-		}
-		t.seen[e.Term] = true
-		t.terms = append(t.terms, []byte(e.Term))
+		return all.Err()
+	})
+}
+
+// match adds the terms that an automaton accepts, which begin with a prefix.
+func (t *termSet) match(a vellum.Automaton, prefix []byte) error {
+	return t.each(func(f *segment.Field) error { return f.Match(a, prefix, t.add) })
+}
+
+func (t *termSet) add(term []byte) error {
+	if t.n++; t.n&0xff == 0 && t.r.ctx.Err() != nil {
+		return t.r.ctx.Err()
 	}
+	if t.seen[string(term)] {
+		return nil
+	}
+	if err := t.r.room(termBytes + 2*len(term)); err != nil {
+		return err
+	}
+	text := string(term)
+	t.seen[text] = true
+	t.terms = append(t.terms, []byte(text))
+	return nil
 }
 
 // words resolves terms, or the phrase that they make.
@@ -269,15 +302,12 @@ func (r *resolver) words(l *leaf, field string) (op, error) {
 // scored weighs a term by how many documents of all parts have it.
 func (r *resolver) scored(field string, t []byte, boost float64) (scored, error) {
 	n := uint64(0)
-	for _, p := range r.parts {
-		tfr, err := p.TermFieldReader(r.ctx, t, field, false, false, false)
+	for i := range r.parts {
+		k, err := r.parts[i].docsWith(field, t)
 		if err != nil {
 			return scored{}, err
 		}
-		n += tfr.Count()
-		if err := tfr.Close(); err != nil {
-			return scored{}, err
-		}
+		n += k
 	}
 	docs := float64(max(r.docs, n))
 	return scored{field, t, boost, math.Log(1 + (docs-float64(n)+0.5)/(float64(n)+0.5)), max(r.lengths[field], 1)}, nil
@@ -299,11 +329,12 @@ func (r *resolver) fuzzy(l *leaf, field string) (op, error) {
 		far  int
 	}
 	var all []near
-	set := &termSet{r: r, seen: map[string]bool{}}
-	err := set.add(func(s *scorch.IndexSnapshot) (index.FieldDict, error) {
-		return s.FieldDictFuzzy(field, text, edits, "")
-	}, nil)
+	a, err := nearby[edits-1]().BuildDfa(text, uint8(edits))
 	if err != nil {
+		return nil, err
+	}
+	set := &termSet{r: r, field: field, seen: map[string]bool{}}
+	if err := set.match(a, nil); err != nil {
 		return nil, err
 	}
 	for _, t := range set.terms {
@@ -329,6 +360,42 @@ func (r *resolver) fuzzy(l *leaf, field string) (op, error) {
 		return any.of[0], nil
 	}
 	return any, nil
+}
+
+// nearby make the automata of terms that differ by one change or by two, of which to exchange two characters is one.
+var nearby = [2]func() *levenshtein.LevenshteinAutomatonBuilder{nearbyBy(1), nearbyBy(2)}
+
+func nearbyBy(edits uint8) func() *levenshtein.LevenshteinAutomatonBuilder {
+	return sync.OnceValue(func() *levenshtein.LevenshteinAutomatonBuilder {
+		b, err := levenshtein.NewLevenshteinAutomatonBuilder(edits, true)
+		must(err)
+		return b
+	})
+}
+
+// docsWith is how many living documents have a term.
+func (p *part) docsWith(field string, t []byte) (uint64, error) {
+	f := p.seg.Field(field)
+	if f == nil {
+		return 0, nil
+	}
+	at, ok, err := f.Find(t)
+	switch {
+	case err != nil || !ok:
+		return 0, err
+	case p.dead == nil:
+		return uint64(at.Docs), nil
+	}
+	n := uint64(0)
+	list := f.Postings(at, true)
+	for list.NextBlock() {
+		for _, doc := range list.Docs() {
+			if !p.isDead(doc) {
+				n++
+			}
+		}
+	}
+	return n, list.Err()
 }
 
 // distance is the number of characters to insert, delete or replace to turn one text into the other.
@@ -378,7 +445,7 @@ func wildcardPattern(pattern string, norm func(string) string) string {
 
 // validRegexp says why a regular expression cannot be searched for.
 func validRegexp(s string) error {
-	_, err := vellum.New(s)
+	_, err := expression.New(s)
 	return err
 }
 

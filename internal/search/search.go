@@ -5,13 +5,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math/bits"
 	"slices"
 
-	"github.com/blevesearch/bleve/v2/index/scorch"
-	bleve "github.com/blevesearch/bleve/v2/search"
-	index "github.com/blevesearch/bleve_index_api"
-
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/search/segment"
 )
 
 // Request is a search.
@@ -40,9 +38,6 @@ type Hit struct {
 // hitBytes is what a hit takes in memory, with its place in the answer.
 const hitBytes = 96
 
-// checkEvery is after how many documents a search looks whether it may go on.
-const checkEvery = 1 << 10
-
 // Search returns the best hits in all parts, the one with the highest score first; of equal scores, that with the least ID. If Most
 // cuts off hits of equal scores, any of them may remain. Scores are those of one index that holds the documents of all parts; documents
 // that are left out still count in its statistics.
@@ -54,12 +49,8 @@ func Search(ctx context.Context, parts []Part, req *Request) (hits []Hit, err er
 	r := &resolver{ctx: ctx, fields: req.Fields, analyzer: req.Analyzer, lengths: map[string]float64{}, room: room}
 	var all Stats
 	for _, p := range parts {
-		n, err := p.snap.DocCount()
-		if err != nil {
-			return nil, err
-		}
-		r.docs += n
-		r.parts = append(r.parts, p.snap)
+		r.docs += p.Docs()
+		r.parts = append(r.parts, p.parts...)
 		all.add(&p.stats)
 	}
 	for f, n := range all.Terms {
@@ -70,12 +61,12 @@ func Search(ctx context.Context, parts []Part, req *Request) (hits []Hit, err er
 		return nil, searchError(ctx, err)
 	}
 	t := &top{most: req.Most, room: room}
-	for i, p := range parts {
-		if err := t.searchPart(ctx, i, p, o); err != nil {
+	for i := range parts {
+		if err := t.searchPart(ctx, &parts[i], o); err != nil {
 			return nil, searchError(ctx, err)
 		}
 	}
-	hits, err = t.hits(parts)
+	hits, err = t.hits(r.parts)
 	return hits, searchError(ctx, err)
 }
 
@@ -87,6 +78,8 @@ func searchError(ctx context.Context, err error) error {
 		return err
 	case ctx.Err() != nil:
 		return graph.DeadlineError(ctx.Err())
+	case errors.Is(err, segment.ErrCorrupt):
+		return graph.CorruptError("read a full-text index", err)
 	}
 	return badExpression(err)
 }
@@ -94,8 +87,8 @@ func searchError(ctx context.Context, err error) error {
 // found is a hit by its place.
 type found struct {
 	score float64
-	doc   uint64
-	part  int
+	part  uint32 // the number of its segment among those of all parts
+	doc   uint32
 }
 
 // better orders hits as an answer does, as far as their places show it.
@@ -108,42 +101,64 @@ type top struct {
 	most int
 	room func(bytes int) error
 	list []found
+	done uint32 // segments
 }
 
-func (t *top) searchPart(ctx context.Context, no int, p Part, o op) (err error) {
-	without := map[uint64]bool{}
-	for _, id := range p.Without {
-		in, err := p.snap.InternalID(string(id))
-		if err != nil {
+func (t *top) searchPart(ctx context.Context, p *Part, o op) error {
+	for i := range p.parts {
+		at := p.parts[i]
+		at.without(nil, p.Without)
+		if err := t.searchSegment(ctx, &at, o); err != nil {
 			return err
 		}
-		if in != nil {
-			without[in.Value()] = true
-		}
+		t.done++
 	}
-	s, err := (&builder{ctx, p.snap}).build(o)
+	return nil
+}
+
+func (t *top) searchSegment(ctx context.Context, p *part, o op) error {
+	bld := &builder{ctx: ctx, seg: p.seg, room: t.room}
+	defer bld.free()
+	m, err := bld.build(o)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	c := &bleve.SearchContext{DocumentMatchPool: bleve.NewDocumentMatchPool(s.DocumentMatchPoolSize()+1, 0), IndexReader: p.snap}
-	for n := 0; ; n++ {
-		if n%checkEvery == 0 && ctx.Err() != nil {
+	w := bld.window()
+	for from := m.next(0); from != segment.NoDoc; {
+		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		m, err := s.Next(c)
-		if err != nil || m == nil {
-			return err
+		base := from / windowDocs * windowDocs
+		clear(w.set[:])
+		m.fill(base, w, t.floor())
+		for i, word := range w.set {
+			if p.dead != nil && word != 0 {
+				word &^= p.dead[int(base/64)+i]
+			}
+			for ; word != 0; word &= word - 1 {
+				at := 64*i + bits.TrailingZeros64(word)
+				if w.scores[at] <= t.floor() {
+					continue
+				}
+				if err := t.add(found{w.scores[at], t.done, base + uint32(at)}); err != nil {
+					return err
+				}
+			}
 		}
-		f := found{m.Score, m.IndexInternalID.Value(), no}
-		c.DocumentMatchPool.Put(m)
-		if without[f.doc] {
-			continue
+		if from = base + windowDocs; from < base {
+			break // there are no greater numbers
 		}
-		if err := t.add(f); err != nil {
-			return err
-		}
+		from = m.next(from)
 	}
+	return bld.err()
+}
+
+// floor is the score that a hit must exceed.
+func (t *top) floor() float64 {
+	if t.most > 0 && len(t.list) == t.most {
+		return t.list[0].score
+	}
+	return noFloor
 }
 
 func (t *top) add(f found) error {
@@ -197,19 +212,26 @@ func (t *top) sink() {
 }
 
 // hits names the hits and puts them in order.
-func (t *top) hits(parts []Part) ([]Hit, error) {
+func (t *top) hits(parts []part) ([]Hit, error) {
+	if t.most > 0 {
+		slices.SortFunc(t.list, func(a, b found) int { return cmp.Or(cmp.Compare(a.part, b.part), cmp.Compare(a.doc, b.doc)) })
+	}
 	out := make([]Hit, len(t.list))
-	var id index.IndexInternalID
-	for i, f := range t.list {
-		id = index.NewIndexInternalID(id, f.doc)
-		name, err := parts[f.part].snap.ExternalID(id)
-		if err != nil {
-			return nil, err
+	var names []byte
+	for i := 0; i < len(t.list); {
+		no := t.list[i].part
+		for ids := parts[no].seg.IDs(); i < len(t.list) && t.list[i].part == no; i++ {
+			id := ids.ID(t.list[i].doc)
+			if id == nil {
+				return nil, segment.ErrCorrupt
+			}
+			if len(names)+len(id) > cap(names) {
+				names = make([]byte, 0, max(len(id)*min(len(t.list)-i, 1024), len(id)))
+			}
+			names = append(names, id...)
+			out[i] = Hit{ID(names[len(names)-len(id) : len(names) : len(names)]), t.list[i].score}
 		}
-		out[i] = Hit{ID(name), f.score}
 	}
 	slices.SortFunc(out, func(a, b Hit) int { return cmp.Or(cmp.Compare(b.Score, a.Score), bytes.Compare(a.ID, b.ID)) })
 	return out, nil
 }
-
-var _ index.IndexReader = (*scorch.IndexSnapshot)(nil)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"runtime"
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -66,8 +65,7 @@ func (s *texts) exact(ctx context.Context, ix *graph.Index, req *shard.TextSearc
 	if err != nil {
 		return err
 	}
-	defer runtime.KeepAlive(t)
-	reader, err := t.index.Reader()
+	reader, err := t.Reader()
 	if err != nil {
 		return err
 	}
@@ -89,7 +87,7 @@ func (s *texts) exact(ctx context.Context, ix *graph.Index, req *shard.TextSearc
 }
 
 // made returns the texts of an index at the moment, which the moment keeps if the history has room for them.
-func (s *texts) made(ctx context.Context, ix *graph.Index, a *search.Analyzer, room func(bytes int) error) (*textIndex, error) {
+func (s *texts) made(ctx context.Context, ix *graph.Index, a *search.Analyzer, room func(bytes int) error) (*search.Index, error) {
 	d := &s.r.m.derived
 	d.Lock()
 	t := d.texts[ix.ID]
@@ -105,26 +103,20 @@ func (s *texts) made(ctx context.Context, ix *graph.Index, a *search.Analyzer, r
 	}
 	defer func() { <-t.making }()
 	if t.index != nil {
-		return t, nil
+		return t.index, nil
 	}
-	x, err := search.Open("", a, false)
+	x, err := search.Open("", a)
 	if err != nil {
 		return nil, err
 	}
-	// Moments are forgotten without a word, and indexes have goroutines.
-	close := func(x *search.Index) { _ = x.Close() } // it is in memory, and has nothing to lose
-	own := &textIndex{index: x}
 	m := making{r: s.r, ix: ix, into: x, room: room}
 	if err := m.all(ctx); err != nil {
-		return nil, errors.Join(err, x.Close())
+		return nil, err
 	}
-	if !s.r.h.keep(s.r.m, m.bytes) {
-		runtime.AddCleanup(own, close, x)
-		return own, nil
+	if s.r.h.keep(s.r.m, m.bytes) {
+		t.index = x
 	}
-	t.index = x
-	runtime.AddCleanup(t, close, x)
-	return t, nil
+	return x, nil
 }
 
 // making puts all texts that a full-text index covers at a moment into an index.

@@ -118,7 +118,7 @@ func (w *texts) afresh() (out []shard.TextHits) {
 	a, err := search.FindAnalyzer(graph.DefaultAnalyzer)
 	require.NoError(w.t, err)
 	for _, ix := range w.g.Indexes() {
-		x, err := search.Open("", a, false)
+		x, err := search.Open("", a)
 		require.NoError(w.t, err)
 		var b search.Batch
 		add := func(id uint64, text string) {

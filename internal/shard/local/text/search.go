@@ -135,7 +135,7 @@ func (x *Index) changedSince(ctx context.Context, ws []*staging.Writer, next, un
 
 // overlay makes an index of what some owners are for the transaction, and leaves them out of the main part.
 func (x *Index) overlay(ctx context.Context, tx *read.Tx, d *index.Def, r *search.Request, owners []graph.IndexOwner, main *search.Part) (_ *search.Index, err error) {
-	over, err := search.Open("", x.analyzer, false)
+	over, err := search.Open("", x.analyzer)
 	if err != nil {
 		return nil, err
 	}

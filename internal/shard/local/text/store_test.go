@@ -183,7 +183,7 @@ func (w *textWorld) scan(tx shard.Tx, edges bool) *search.Index {
 	}
 	a, err := search.FindAnalyzer(analyzer)
 	require.NoError(w.t, err)
-	x, err := search.Open("", a, false)
+	x, err := search.Open("", a)
 	require.NoError(w.t, err)
 	var b search.Batch
 	add := func(id uint64, props []graph.Property, names ...graph.PropID) {
@@ -399,7 +399,8 @@ func TestTextRebuilt(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, dirs, 3)
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, dirs[0].Name())))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, dirs[1].Name(), "root.bolt"), []byte("no"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, dirs[1].Name(), "commit"), []byte("no"), 0o600))
+	require.NoError(t, os.Rename(filepath.Join(dir, dirs[2].Name(), "commit"), filepath.Join(dir, dirs[2].Name(), "root.bolt"))) // of another library
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "00000099"), 0o700))
 	w = openTextWorld(t, opts)
 	require.NoDirExists(t, filepath.Join(dir, "00000099"))

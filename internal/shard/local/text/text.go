@@ -276,7 +276,7 @@ func (x *Index) load(views []*view.View) error {
 			return errNoMark
 		}
 	}
-	ix, err := search.Open(x.dir, x.analyzer, false)
+	ix, err := search.Open(x.dir, x.analyzer)
 	if err != nil {
 		return err
 	}
@@ -292,11 +292,11 @@ func (x *Index) loadMark(ix *search.Index, views []*view.View) error {
 	if err != nil {
 		return err
 	}
-	b, err := r.Mark()
-	if err = errors.Join(err, r.Close()); err != nil {
+	b := slices.Clone(r.Mark())
+	if err := r.Close(); err != nil {
 		return err
 	}
-	if b == nil {
+	if len(b) == 0 {
 		return errNoMark
 	}
 	m, ok := decodeTextMark(b, len(views))
@@ -336,7 +336,7 @@ func (x *Index) renew(views []*view.View, online bool, why error) (err error) {
 			return err
 		}
 	}
-	if x.index, err = search.Open(x.dir, x.analyzer, false); err != nil {
+	if x.index, err = search.Open(x.dir, x.analyzer); err != nil {
 		return err
 	}
 	x.kept = textMark{make([]uint64, len(views)), make([]uint64, len(views))}
@@ -456,15 +456,9 @@ func (x *Index) reader() (r *search.Reader, m textMark, err error) {
 	if err != nil {
 		return nil, m, err
 	}
-	b, err := r.Mark()
-	if err == nil {
-		var ok bool
-		if m, ok = decodeTextMark(b, len(x.of.shards)); !ok {
-			err = graph.CorruptError("read the mark of a full-text index", nil)
-		}
-	}
-	if err != nil {
-		return nil, m, errors.Join(err, r.Close())
+	m, ok := decodeTextMark(r.Mark(), len(x.of.shards))
+	if !ok {
+		return nil, m, errors.Join(graph.CorruptError("read the mark of a full-text index", nil), r.Close())
 	}
 	return r, m, nil
 }

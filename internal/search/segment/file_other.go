@@ -1,0 +1,10 @@
+//go:build !unix
+
+package segment
+
+import "os"
+
+func load(path string) (data []byte, release func() error, err error) {
+	data, err = os.ReadFile(path)
+	return data, nil, err
+}
