@@ -192,8 +192,7 @@ type term struct {
 	bytes  []byte // lengths, if they are below 256
 	weight float64
 	avg    float64
-	once   [256]float64 // by length: the score of a document with the term once
-	norms  [256]float64 // by length: what BM25 adds to the frequency
+	once   [256]float64 // by length: the score of a document with the term once; 0: not known yet
 }
 
 func (b *builder) postings(f *segment.Field, text []byte, plain bool) (*segment.Postings, error) {
@@ -224,26 +223,13 @@ func (b *builder) newTerm(o *scored) (*term, error) {
 	if err != nil || p == nil {
 		return nil, err
 	}
-	t := &term{Postings: p, field: f, bytes: f.ByteLengths(), weight: o.boost * o.idf, avg: o.avg}
-	for n := range t.norms {
-		t.norms[n] = norm(float64(n), o.avg)
-		t.once[n] = t.weight / (1 + t.norms[n])
-	}
-	return t, nil
+	return &term{Postings: p, field: f, bytes: f.ByteLengths(), weight: o.boost * o.idf, avg: o.avg}, nil
 }
 
-// norm is what BM25 adds to the frequency of a term in a text of a length.
-func norm(length, avg float64) float64 { return k1 * (1 - b + b*length/avg) }
-
-func (t *term) score(doc, freq uint32) float64 {
-	if int(doc) < len(t.bytes) {
-		n := t.bytes[doc]
-		if freq == 1 {
-			return t.once[n]
-		}
-		return t.weight * float64(freq) / (float64(freq) + t.norms[n])
-	}
-	return t.weight * float64(freq) / (float64(freq) + norm(float64(t.field.Length(doc)), t.avg))
+// score is BM25's.
+func (t *term) score(freq, length uint32) float64 {
+	tf := float64(freq)
+	return t.weight * tf / (tf + k1*(1-b+b*float64(length)/t.avg))
 }
 
 func (t *term) next(from uint32) uint32 {
@@ -264,7 +250,17 @@ func (t *term) fill(base uint32, w *window, floor float64) {
 			if at >= windowDocs {
 				return
 			}
-			if s := t.score(docs[i], freqs[i]); s > floor {
+			var s float64
+			if freqs[i] == 1 && t.bytes != nil {
+				n := t.bytes[docs[i]]
+				if s = t.once[n]; s == 0 {
+					s = t.score(1, uint32(n))
+					t.once[n] = s
+				}
+			} else {
+				s = t.score(freqs[i], t.field.Length(docs[i]))
+			}
+			if s > floor {
 				w.set[at>>6] |= 1 << (at & 63)
 				w.scores[at] = s
 			}

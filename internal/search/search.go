@@ -232,6 +232,14 @@ func (t *top) hits(parts []part) ([]Hit, error) {
 			out[i] = Hit{ID(names[len(names)-len(id) : len(names) : len(names)]), t.list[i].score}
 		}
 	}
-	slices.SortFunc(out, func(a, b Hit) int { return cmp.Or(cmp.Compare(b.Score, a.Score), bytes.Compare(a.ID, b.ID)) })
+	slices.SortFunc(out, func(a, b Hit) int {
+		switch {
+		case a.Score > b.Score:
+			return -1
+		case a.Score < b.Score:
+			return 1
+		}
+		return bytes.Compare(a.ID, b.ID)
+	})
 	return out, nil
 }
