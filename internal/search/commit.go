@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/hopgate/hopgate/internal/search/segment"
 )
@@ -338,42 +339,52 @@ func (x *Index) merge(s *state, which []int) (made part, err error) {
 	return made, nil
 }
 
+// atRest is how long no file must have been written until those that are left are merged.
+const atRest = time.Second
+
 // mergeAll merges files after others were written, until the index is closed or fails.
 func (x *Index) mergeAll() {
+	rest := time.NewTimer(atRest)
+	defer rest.Stop()
 	for {
+		by := plan
 		select {
 		case <-x.ctx.Done():
 			return
 		case <-x.files:
+			rest.Reset(atRest)
+		case <-rest.C:
+			by = planAtRest
 		}
-		for {
-			x.mu.Lock()
-			s := x.state
-			s.users.Add(1)
-			x.mu.Unlock()
-			which := plan(s.parts, func(p *part) bool { return p.file > 0 })
-			var made part
+		for more := true; more; {
 			var err error
-			if which != nil {
-				made, err = x.merge(s, which)
-			}
-			if err == nil && made.holder != nil {
-				err = made.release()
-			}
-			err = errors.Join(err, s.release())
-			if x.ctx.Err() != nil {
+			if more, err = x.mergeFiles(by); x.ctx.Err() != nil {
 				return
 			}
 			if err != nil {
 				x.failed.CompareAndSwap(nil, &err)
 				return
 			}
-			if which == nil {
-				break
-			}
-			wake(x.changes)
 		}
 	}
+}
+
+// mergeFiles merges what a plan says, and reports whether it said something.
+func (x *Index) mergeFiles(by func(parts []part, may func(p *part) bool) []int) (bool, error) {
+	x.mu.Lock()
+	s := x.state
+	s.users.Add(1)
+	x.mu.Unlock()
+	which := by(s.parts, func(p *part) bool { return p.file > 0 })
+	if which == nil {
+		return false, s.release()
+	}
+	made, err := x.merge(s, which)
+	if err == nil {
+		wake(x.changes)
+		err = made.release()
+	}
+	return true, errors.Join(err, s.release())
 }
 
 // mergeInMemory merges segments in memory until none are left to merge.
@@ -433,6 +444,31 @@ func plan(parts []part, may func(p *part) bool) []int {
 			slices.Sort(below)
 			return below
 		}
+	}
+	return nil
+}
+
+// planAtRest is plan for an index that nobody writes. It leaves out a segment that is over four times as large as all that are smaller
+// together, so that a document is not merged again each time that a few were written.
+func planAtRest(parts []part, may func(p *part) bool) []int {
+	var which []int
+	sum := 0
+	size := func(i int) int { return len(parts[i].seg.Bytes()) }
+	for i := range parts {
+		if may(&parts[i]) && size(i) < mostMerged {
+			which = append(which, i)
+			sum += size(i)
+		}
+	}
+	slices.SortFunc(which, func(a, b int) int { return size(a) - size(b) })
+	for len(which) > 1 {
+		last := which[len(which)-1]
+		if size(last) <= 4*(sum-size(last)) {
+			slices.Sort(which)
+			return which
+		}
+		sum -= size(last)
+		which = which[:len(which)-1]
 	}
 	return nil
 }
