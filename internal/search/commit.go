@@ -16,6 +16,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/hopgate/hopgate/internal/search/segment"
 )
 
@@ -197,7 +199,7 @@ func (x *Index) store(s *state) error {
 	if err := os.Rename(path+".new", path); err != nil {
 		return err
 	}
-	d, err := os.Open(x.dir)
+	d, err := vfs.Default.OpenDir(x.dir)
 	if err != nil {
 		return err
 	}
@@ -416,9 +418,14 @@ func (x *Index) mergeInMemory(parts []part) ([]part, error) {
 const (
 	// atOnce is how many segments of about one size are merged. Those of a size differ by less than so many times.
 	atOnce = 4
-	// smallest is the size below which all segments count as of one size, and mostMerged that of those that are merged no more.
-	smallest, mostMerged = 64 << 10, 1 << 30
+	// smallest is the size below which all segments count as of one size.
+	smallest = 64 << 10
+	// Segments that are larger are merged no more. A merge takes about 16 bytes of memory for each document, beside its terms.
+	mostBytes, mostDocs = 512 << 20, 1 << 20
 )
+
+// large reports whether a segment is merged no more.
+func (p *part) large() bool { return len(p.seg.Bytes()) > mostBytes || p.seg.Docs() > mostDocs }
 
 // plan returns which segments to merge, ascending; nil if none. Each document is merged once for each size that its segment grows to.
 func plan(parts []part, may func(p *part) bool) []int {
@@ -432,7 +439,7 @@ func plan(parts []part, may func(p *part) bool) []int {
 		switch {
 		case p.living*2 < p.seg.Docs():
 			return []int{i}
-		case size < mostMerged:
+		case !p.large():
 			level := bits.Len(uint(size/smallest)) / 2
 			sizes[level] = append(sizes[level], i)
 		}
@@ -455,7 +462,7 @@ func planAtRest(parts []part, may func(p *part) bool) []int {
 	sum := 0
 	size := func(i int) int { return len(parts[i].seg.Bytes()) }
 	for i := range parts {
-		if may(&parts[i]) && size(i) < mostMerged {
+		if may(&parts[i]) && !parts[i].large() {
 			which = append(which, i)
 			sum += size(i)
 		}

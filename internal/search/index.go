@@ -237,7 +237,17 @@ func (x *Index) Apply(b *Batch) error {
 		return err
 	}
 	made = slices.DeleteFunc(made, func(p part) bool { return p.living == 0 })
+	if err := x.add(b, docs, made, stats); err != nil {
+		return err
+	}
+	if b.Persisted != nil && x.dir == "" {
+		b.Persisted(nil)
+	}
+	return nil
+}
 
+// add replaces the state by one with the segments of a batch.
+func (x *Index) add(b *Batch, docs []*Doc, made []part, stats []Stats) (err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.state == nil {
@@ -253,7 +263,6 @@ func (x *Index) Apply(b *Batch) error {
 		all.add(&stats[i])
 	}
 	if x.dir == "" {
-		var err error
 		if parts, err = x.mergeInMemory(parts); err != nil {
 			return err
 		}
@@ -261,14 +270,11 @@ func (x *Index) Apply(b *Batch) error {
 	if err := x.become(newState(parts, b.Mark, all)); err != nil {
 		return err
 	}
-	switch {
-	case x.dir != "":
+	if x.dir != "" {
 		if b.Persisted != nil {
 			x.waiting = append(x.waiting, b.Persisted)
 		}
 		wake(x.changes)
-	case b.Persisted != nil:
-		b.Persisted(nil)
 	}
 	return nil
 }

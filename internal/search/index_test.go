@@ -128,6 +128,12 @@ func TestIndex(t *testing.T) {
 		b := m.change(r, []int{2, 20, 900}[r.IntN(3)])
 		states = append(states, maps.Clone(m))
 		b.Mark = []byte{byte(i + 1)}
+		b.Persisted = func(err error) { // while nothing of the index is locked
+			require.NoError(t, err)
+			r, err := y.Reader()
+			require.NoError(t, err)
+			require.NoError(t, r.Close())
+		}
 		require.NoError(t, y.Apply(b))
 		kept := make(chan error, 1)
 		b.Persisted = func(err error) { kept <- err }
