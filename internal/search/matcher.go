@@ -195,7 +195,7 @@ type term struct {
 	once   [256]float64 // by length: the score of a document with the term once; 0: not known yet
 }
 
-func (b *builder) postings(f *segment.Field, text []byte, plain bool) (*segment.Postings, error) {
+func (b *builder) postings(f *segment.Field, text []byte) (*segment.Postings, error) {
 	if f == nil {
 		return nil, nil
 	}
@@ -203,7 +203,7 @@ func (b *builder) postings(f *segment.Field, text []byte, plain bool) (*segment.
 	if err != nil || !ok {
 		return nil, err
 	}
-	p := f.Postings(t, plain)
+	p := f.Postings(t, false)
 	b.used = append(b.used, p)
 	return p, nil
 }
@@ -219,7 +219,7 @@ func (b *builder) term(o *scored) (matcher, error) {
 // newTerm makes the matcher of a term; nil if no document has it.
 func (b *builder) newTerm(o *scored) (*term, error) {
 	f := b.seg.Field(o.field)
-	p, err := b.postings(f, o.term, false)
+	p, err := b.postings(f, o.term)
 	if err != nil || p == nil {
 		return nil, err
 	}
@@ -286,19 +286,19 @@ func (b *builder) constant(o *constant) (matcher, error) {
 		return nil, err
 	}
 	m := &fixed{make([]uint64, size), o.score}
+	p := &segment.Postings{}
 	for i, t := range o.terms {
 		if i&0xff == 0 && b.ctx.Err() != nil {
 			return nil, b.ctx.Err()
 		}
-		p, err := b.postings(f, t, true)
-		if err != nil || p == nil {
-			if err != nil {
-				return nil, err
-			}
+		at, ok, err := f.Find(t)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
 			continue
 		}
-		b.used = b.used[:len(b.used)-1]
-		for p.NextBlock() {
+		for p.Reset(f, at, true); p.NextBlock(); {
 			for _, doc := range p.Docs() {
 				m.set[doc>>6] |= 1 << (doc & 63)
 			}

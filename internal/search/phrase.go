@@ -37,7 +37,7 @@ func (b *builder) phrase(o *phrase) (matcher, error) {
 		if err != nil || t == nil {
 			return none{}, err
 		}
-		p, err := b.postings(t.field, o.terms[i].term, false)
+		p, err := b.postings(t.field, o.terms[i].term)
 		if err != nil {
 			return nil, err
 		}

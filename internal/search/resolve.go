@@ -31,6 +31,7 @@ type (
 	scored struct {
 		field string
 		term  []byte
+		docs  uint64 // that have it
 		boost float64
 		idf   float64
 		avg   float64 // terms of the field
@@ -310,7 +311,7 @@ func (r *resolver) scored(field string, t []byte, boost float64) (scored, error)
 		n += k
 	}
 	docs := float64(max(r.docs, n))
-	return scored{field, t, boost, math.Log(1 + (docs-float64(n)+0.5)/(float64(n)+0.5)), max(r.lengths[field], 1)}, nil
+	return scored{field, t, n, boost, math.Log(1 + (docs-float64(n)+0.5)/(float64(n)+0.5)), max(r.lengths[field], 1)}, nil
 }
 
 // fuzzy resolves the terms that are nearest to one. Those that differ more count less.
@@ -342,7 +343,10 @@ func (r *resolver) fuzzy(l *leaf, field string) (op, error) {
 	}
 	slices.SortFunc(all, func(a, b near) int { return cmp.Or(cmp.Compare(a.far, b.far), strings.Compare(a.term, b.term)) })
 	var any anyOf
-	for _, n := range all[:min(len(all), fuzzyTerms)] {
+	for _, n := range all {
+		if len(any.of) == fuzzyTerms {
+			break
+		}
 		boost := l.boost * (1 - float64(n.far)/float64(max(1, min(size, utf8.RuneCountInString(n.term)))))
 		if boost <= 0 {
 			continue // as different as can be
@@ -351,7 +355,9 @@ func (r *resolver) fuzzy(l *leaf, field string) (op, error) {
 		if err != nil {
 			return nil, err
 		}
-		any.of = append(any.of, s)
+		if s.docs > 0 { // else all that had it are dead
+			any.of = append(any.of, s)
+		}
 	}
 	switch len(any.of) {
 	case 0:

@@ -52,7 +52,8 @@ type keys struct {
 // keyReader reads keys and what follows them.
 type keyReader struct {
 	of     *keys
-	rest   []byte
+	data   []byte
+	pos    int // in data
 	at     int // the number of the next key
 	key    []byte
 	shared int // bytes of the key that are those of the one before
@@ -61,35 +62,42 @@ type keyReader struct {
 
 // seek places the reader before the first key of a block.
 func (r *keyReader) seek(block int) {
-	r.at, r.rest = block*blockKeys, nil
+	r.at = block * blockKeys
 	if r.at >= r.of.n {
 		r.at = r.of.n
 		return
 	}
-	place := binary.LittleEndian.Uint32(r.of.places[4*block:])
-	if uint64(place) >= uint64(len(r.of.data)) {
+	r.data, r.pos = r.of.data, int(binary.LittleEndian.Uint32(r.of.places[4*block:]))
+	if r.pos >= len(r.data) {
 		r.fail()
-		return
 	}
-	r.rest = r.of.data[place:]
 }
 
 // fail ends the reader at keys that nobody wrote.
-func (r *keyReader) fail() { r.bad, r.at, r.rest = true, r.of.n, nil }
+func (r *keyReader) fail() { r.bad, r.at, r.pos = true, r.of.n, len(r.data) }
 
 func (r *keyReader) uvarint() uint64 {
-	if len(r.rest) > 0 && r.rest[0] < 0x80 {
-		v := r.rest[0]
-		r.rest = r.rest[1:]
-		return uint64(v)
+	if r.pos < len(r.data) && r.data[r.pos] < 0x80 {
+		r.pos++
+		return uint64(r.data[r.pos-1])
 	}
-	v, n := binary.Uvarint(r.rest)
+	v, n := binary.Uvarint(r.data[r.pos:])
 	if n <= 0 {
 		r.fail()
 		return 0
 	}
-	r.rest = r.rest[n:]
+	r.pos += n
 	return v
+}
+
+// take returns the next bytes.
+func (r *keyReader) take(n uint64) []byte {
+	if n > uint64(len(r.data)-r.pos) {
+		r.fail()
+		return nil
+	}
+	r.pos += int(n)
+	return r.data[r.pos-int(n) : r.pos]
 }
 
 // next reads a key. At the first of a block the caller has read what precedes it.
@@ -101,14 +109,13 @@ func (r *keyReader) next() bool {
 	if r.at%blockKeys != 0 {
 		shared = r.uvarint()
 	}
-	size := r.uvarint()
-	if r.bad || shared > uint64(len(r.key)) || size > uint64(len(r.rest)) {
+	rest := r.take(r.uvarint())
+	if r.bad || shared > uint64(len(r.key)) {
 		r.fail()
 		return false
 	}
 	r.shared = int(shared)
-	r.key = append(r.key[:shared], r.rest[:size]...)
-	r.rest = r.rest[size:]
+	r.key = append(r.key[:shared], rest...)
 	r.at++
 	return true
 }
@@ -123,11 +130,7 @@ func (k *keys) first(block, head int) []byte {
 	for range head {
 		r.uvarint()
 	}
-	size := r.uvarint()
-	if r.bad || size > uint64(len(r.rest)) {
-		return nil
-	}
-	return r.rest[:size]
+	return r.take(r.uvarint())
 }
 
 // find returns the last block whose first key is not after a key, or 0.

@@ -166,7 +166,7 @@ func (m *merger) field(name string) error {
 			if terms[i] == nil || !bytes.Equal(terms[i].Text(), term) {
 				continue
 			}
-			p.reset(fields[i], terms[i].term, false)
+			p.Reset(fields[i], terms[i].term, false)
 			all = m.postings(&p, i, all)
 			if p.bad {
 				return ErrCorrupt

@@ -34,11 +34,12 @@ type Postings struct {
 // Postings returns a reader of a term's documents; plain says that frequencies and positions are not wanted. It stands before the first block.
 func (f *Field) Postings(t Term, plain bool) *Postings {
 	p := &Postings{}
-	p.reset(f, t, plain)
+	p.Reset(f, t, plain)
 	return p
 }
 
-func (p *Postings) reset(f *Field, t Term, plain bool) {
+// Reset makes p what f.Postings returns.
+func (p *Postings) Reset(f *Field, t Term, plain bool) {
 	p.n, p.plain, p.bad, p.block, p.at, p.last, p.walked, p.walk, p.start = 0, plain, false, 0, 0, 0, 0, nil, 0
 	p.left, p.total, p.most = t.Docs, t.Docs, f.docs
 	size := uint64(len(f.postings))

@@ -35,16 +35,16 @@ type Field struct {
 // directoryReader reads places within a segment.
 type directoryReader struct {
 	keyReader
-	data []byte
+	all []byte
 }
 
 // part returns the bytes of a section.
 func (r *directoryReader) part(at, size uint64) []byte {
-	if at > uint64(len(r.data)) || size > uint64(len(r.data))-at {
+	if at > uint64(len(r.all)) || size > uint64(len(r.all))-at {
 		r.fail()
 		return nil
 	}
-	return r.data[at : at+size]
+	return r.all[at : at+size]
 }
 
 func (r *directoryReader) keys() (k keys) {
@@ -68,18 +68,14 @@ func New(data []byte) (*Segment, error) {
 		return nil, ErrCorrupt
 	}
 	s := &Segment{data: data}
-	r := &directoryReader{data: data[:len(data)-trailerSize]}
+	r := &directoryReader{all: data[:len(data)-trailerSize]}
 	r.of = &keys{}
-	r.rest = r.part(binary.LittleEndian.Uint64(trailer), uint64(binary.LittleEndian.Uint32(trailer[8:])))
+	r.data = r.part(binary.LittleEndian.Uint64(trailer), uint64(binary.LittleEndian.Uint32(trailer[8:])))
 	s.ids = r.keys()
 	s.sums = r.part(r.uvarint(), 4*uint64(s.ids.n))
 	for range min(r.uvarint(), 1<<16) {
 		var f Field
-		size := r.uvarint()
-		if size > uint64(len(r.rest)) {
-			return nil, ErrCorrupt
-		}
-		f.name, r.rest = string(r.rest[:size]), r.rest[size:]
+		f.name = string(r.take(r.uvarint()))
 		f.docs = s.ids.n
 		width := r.uvarint()
 		if width != 1 && width != 2 && width != 4 {

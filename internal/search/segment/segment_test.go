@@ -302,7 +302,7 @@ func FuzzSegment(f *testing.F) {
 					require.True(t, slices.IsSortedFunc(p.Docs(), cmp.Compare[uint32]))
 					for k, doc := range p.Docs() {
 						at.Length(doc)
-						if p.Freqs()[k] < 1000 && !p.bad {
+						if !p.bad && p.Freqs()[k] < 1000 {
 							p.Positions(k, nil)
 						}
 					}
