@@ -192,6 +192,7 @@ type term struct {
 	bytes  []byte // lengths, if they are below 256
 	weight float64
 	avg    float64
+	floor  float64
 	once   [256]float64 // by length: the score of a document with the term once; 0: not known yet
 }
 
@@ -223,7 +224,7 @@ func (b *builder) newTerm(o *scored) (*term, error) {
 	if err != nil || p == nil {
 		return nil, err
 	}
-	return &term{Postings: p, field: f, bytes: f.ByteLengths(), weight: o.boost * o.idf, avg: o.avg}, nil
+	return &term{Postings: p, field: f, bytes: f.ByteLengths(), weight: o.boost * o.idf, avg: o.avg, floor: noFloor}, nil
 }
 
 // score is BM25's.
@@ -232,8 +233,19 @@ func (t *term) score(freq, length uint32) float64 {
 	return t.weight * tf / (tf + k1*(1-b+b*float64(length)/t.avg))
 }
 
+// seek goes to the documents from one on that may have a score over the floor.
+func (t *term) seek(from uint32) bool {
+	if t.floor == noFloor {
+		return t.Seek(from, nil)
+	}
+	return t.Seek(from, t.weak)
+}
+
+// weak reports whether a bound of scores is below the floor, also if it was rounded down.
+func (t *term) weak(freq, length uint32) bool { return t.score(freq, length)*(1+1e-12) <= t.floor }
+
 func (t *term) next(from uint32) uint32 {
-	if !t.Seek(from) {
+	if !t.seek(from) {
 		return segment.NoDoc
 	}
 	docs := t.Docs()
@@ -242,7 +254,8 @@ func (t *term) next(from uint32) uint32 {
 }
 
 func (t *term) fill(base uint32, w *window, floor float64) {
-	for from := base; t.Seek(from); {
+	t.floor = floor
+	for from := base; t.seek(from); {
 		docs, freqs := t.Docs(), t.Freqs()
 		i, _ := slices.BinarySearch(docs, base)
 		for ; i < len(docs); i++ {

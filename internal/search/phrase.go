@@ -81,7 +81,7 @@ func (m *phrases) fill(base uint32, w *window, floor float64) {
 // read reads the positions of all terms in a document that has them; false if the segment is corrupt.
 func (m *phrases) read(doc uint32) bool {
 	for k, p := range m.places {
-		if !p.Seek(doc) {
+		if !p.Seek(doc, nil) {
 			return false
 		}
 		i, _ := slices.BinarySearch(p.Docs(), doc)

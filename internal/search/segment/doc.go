@@ -22,7 +22,8 @@
 // The postings of a term are its documents and then its positions. Up to 127 documents, and what is left over from blocks of 128, are
 // varints: twice the distance from the document before, less one, and plus one if the term stands there more than once; then how often,
 // less two. If there are whole blocks, a table precedes them: for each block its last document, and where its documents and its positions
-// end, 4 bytes each. A block is the bits of a distance, the bits of a frequency (a byte each), then 128 distances and 128
+// end, 4 bytes each, its greatest frequency, and the least length of the field in its documents, 2 bytes each and at most 65,535: a bound
+// of scores (Ding and Suel, Faster top-k document retrieval using block-max indexes, 2011). A block is the bits of a distance, the bits of a frequency (a byte each), then 128 distances and 128
 // frequencies, less one, of as many bits: frame of reference, as Lemire and Boytsov describe it (Decoding billions of integers per
 // second through vectorization, 2015), but without lanes.
 //

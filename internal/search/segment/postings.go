@@ -78,11 +78,20 @@ func (p *Postings) skipAt(block int) (last, docs, positions uint32) {
 // blocks is the number of whole blocks.
 func (p *Postings) blocks() int { return len(p.skip) / skipSize }
 
-// Seek reads on until the block has documents from a number on; false if there are none.
-func (p *Postings) Seek(doc uint32) bool {
+// Seek reads on until the block has documents from a number on; false if there are none. It passes blocks of which weak, if it is not nil,
+// says so by the greatest frequency and the least length of the field in them.
+func (p *Postings) Seek(doc uint32, weak func(freq, length uint32) bool) bool {
 	for p.n == 0 || p.docs[p.n-1] < doc {
 		if p.block < p.blocks() {
-			p.jump(doc)
+			p.jump(p.firstFrom(doc))
+		}
+		for weak != nil && p.block < p.blocks() {
+			row := p.skip[skipSize*p.block:]
+			freq, length := binary.LittleEndian.Uint16(row[12:]), binary.LittleEndian.Uint16(row[14:])
+			if freq == manyTimes || !weak(uint32(freq), uint32(length)) {
+				break
+			}
+			p.jump(p.block + 1)
 		}
 		if !p.NextBlock() {
 			return false
@@ -91,9 +100,9 @@ func (p *Postings) Seek(doc uint32) bool {
 	return true
 }
 
-// jump passes whole blocks that end before a document.
-func (p *Postings) jump(doc uint32) {
-	lo, hi := p.block, p.blocks() // the first block that ends at the document or later is in [lo, hi]
+// firstFrom is the first whole block, from the next on, that ends at a document or later.
+func (p *Postings) firstFrom(doc uint32) int {
+	lo, hi := p.block, p.blocks()
 	for step := 1; lo < hi; step *= 2 {
 		k := min(lo+step, hi) - 1
 		if last, _, _ := p.skipAt(k); last >= doc {
@@ -110,12 +119,17 @@ func (p *Postings) jump(doc uint32) {
 			hi = mid
 		}
 	}
-	if lo == p.block {
+	return lo
+}
+
+// jump passes whole blocks before one.
+func (p *Postings) jump(to int) {
+	if to == p.block {
 		return
 	}
-	last, at, _ := p.skipAt(lo - 1)
-	p.left = p.total - lo*blockDocs
-	p.block, p.at, p.last = lo, int(at), last+1
+	last, at, _ := p.skipAt(to - 1)
+	p.left = p.total - to*blockDocs
+	p.block, p.at, p.last = to, int(at), last+1
 	p.n = 0
 }
 

@@ -145,7 +145,7 @@ func (m model) check(t *testing.T, s *Segment, r *rand.Rand) {
 func (m model) seek(t *testing.T, p *Postings, ids []string, want map[string][]Position, r *rand.Rand) {
 	for from := r.IntN(8); from < len(ids); from += 1 + r.IntN(len(ids)) {
 		next := slices.IndexFunc(ids[from:], func(id string) bool { return want[id] != nil })
-		require.Equal(t, next >= 0, p.Seek(uint32(from)))
+		require.Equal(t, next >= 0, p.Seek(uint32(from), nil))
 		if next < 0 {
 			return
 		}
@@ -308,7 +308,7 @@ func FuzzSegment(f *testing.F) {
 					}
 				}
 				p = at.Postings(terms.term, true)
-				p.Seek(uint32(s.Docs() / 2))
+				p.Seek(uint32(s.Docs()/2), func(freq, _ uint32) bool { return freq < 2 })
 			}
 		}
 		_, _ = Merge(context.Background(), &bytes.Buffer{}, []Source{{Segment: s}, {Segment: s, Dead: make([]uint64, s.Docs()/64+1)}})

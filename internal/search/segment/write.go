@@ -8,11 +8,13 @@ import (
 )
 
 const (
-	magic       = "HGTEXT\x00\x01" // the last byte is the version
+	magic       = "HGTEXT\x00\x02" // the last byte is the version
 	trailerSize = 24
 	// blockDocs is the number of documents of a block of postings.
 	blockDocs = 128
-	skipSize  = 12
+	skipSize  = 16
+	// manyTimes stands for itself and all greater frequencies and lengths in the table of blocks.
+	manyTimes = 1<<16 - 1
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -96,7 +98,7 @@ func (w *writer) beginField(name string, lengths []uint32) {
 	w.names = binary.AppendUvarint(w.names, uint64(w.n))
 	w.write(out)
 	w.names = binary.AppendUvarint(w.names, uint64(w.n))
-	w.term.reset(w)
+	w.term.reset(w, lengths)
 }
 
 // endField writes the terms of a field.
@@ -119,27 +121,32 @@ func (w *writer) end() error {
 
 // termWriter writes the terms of a field.
 type termWriter struct {
-	w     *writer
-	start int64 // where the postings of the field begin
-	keys  keyWriter
+	w       *writer
+	start   int64    // where the postings of the field begin
+	lengths []uint32 // of the field, by document
+	keys    keyWriter
 
 	df        int
 	last      uint32 // the last document, plus one
 	docs      []uint32
 	freqs     []uint32 // of the block
+	shortest  uint32   // the least length in the block
 	skip      []byte
 	out       []byte // documents
 	positions []byte
 }
 
-func (t *termWriter) reset(w *writer) {
-	t.w, t.start = w, w.n
+func (t *termWriter) reset(w *writer, lengths []uint32) {
+	t.w, t.start, t.lengths = w, w.n, lengths
 	t.keys = keyWriter{out: t.keys.out[:0], places: t.keys.places[:0], last: t.keys.last[:0]}
 }
 
 // add adds a document of the term.
 func (t *termWriter) add(doc, freq uint32, positions []byte) {
 	t.df++
+	if len(t.docs) == 0 || t.lengths[doc] < t.shortest {
+		t.shortest = t.lengths[doc]
+	}
 	t.docs = append(t.docs, doc-t.last)
 	t.freqs = append(t.freqs, freq)
 	t.last = doc + 1
@@ -154,16 +161,18 @@ func (t *termWriter) block() {
 	var most, mostFreq uint32
 	for i, d := range t.docs {
 		most |= d
+		mostFreq = max(mostFreq, t.freqs[i])
 		t.freqs[i]--
-		mostFreq |= t.freqs[i]
 	}
-	w, f := bits.Len32(most), bits.Len32(mostFreq)
+	w, f := bits.Len32(most), bits.Len32(mostFreq-1)
 	t.out = append(t.out, byte(w), byte(f))
 	t.out = pack(t.out, t.docs, w)
 	t.out = pack(t.out, t.freqs, f)
 	t.skip = binary.LittleEndian.AppendUint32(t.skip, t.last-1)
 	t.skip = binary.LittleEndian.AppendUint32(t.skip, uint32(len(t.out)))
 	t.skip = binary.LittleEndian.AppendUint32(t.skip, uint32(len(t.positions)))
+	t.skip = binary.LittleEndian.AppendUint16(t.skip, uint16(min(mostFreq, manyTimes)))
+	t.skip = binary.LittleEndian.AppendUint16(t.skip, uint16(min(t.shortest, manyTimes)))
 	t.docs, t.freqs = t.docs[:0], t.freqs[:0]
 }
 
