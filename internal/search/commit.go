@@ -16,8 +16,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/hopgate/hopgate/internal/search/segment"
 )
 
@@ -199,11 +197,7 @@ func (x *Index) store(s *state) error {
 	if err := os.Rename(path+".new", path); err != nil {
 		return err
 	}
-	d, err := vfs.Default.OpenDir(x.dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return segment.SyncDir(x.dir)
 }
 
 // writeFile writes a file and syncs it.

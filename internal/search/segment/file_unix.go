@@ -28,3 +28,12 @@ func load(path string) (data []byte, release func() error, err error) {
 	}
 	return data, func() error { return unix.Munmap(data) }, nil
 }
+
+// SyncDir makes the names of a directory's files survive a crash.
+func SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
