@@ -272,6 +272,8 @@ type streamRun struct {
 	// dest has the backups; a gap since the last one makes that one stale.
 	dest  string
 	stale bool
+	// undone are tokens of commits that a restore has not brought back.
+	undone []string
 	// kill ends the process that ships the log.
 	kill func()
 
@@ -331,6 +333,7 @@ func streamIsGraph(t *testing.T, all []*process, commits int) {
 			s.log()
 		}
 	}
+	s.refuse()
 	require.Less(t, s.lost, s.read/2)
 	s.log()
 }
@@ -426,6 +429,8 @@ func (s *streamRun) restore() {
 	to := "latest"
 	if s.r.IntN(2) == 0 {
 		to = s.copy.token
+		s.retry(func(address string) error { _, err := ask(address, "CREATE (:Undone)"); return err })
+		s.undone = append(s.undone, strings.Fields(s.graphctl("query", "-o", "csv", "CALL db.cdc.current() YIELD id RETURN id"))[1])
 	}
 	require.NotContains(s.t, s.graphctl("backup", "--log", s.dest, "--once"), "ChangeLogGap")
 	for _, p := range s.all {
@@ -466,6 +471,21 @@ func (s *streamRun) restore() {
 	}
 	for _, m := range slices.Clone(s.moments) {
 		s.readPast(m)
+	}
+	s.refuse()
+}
+
+// refuse checks that no stream goes on from a commit that was undone, even where the graph has another one of its number by now.
+func (s *streamRun) refuse() {
+	for _, token := range s.undone {
+		s.retry(func(address string) error {
+			text, err := get("http://" + address + "/v1/changes?wait=0s&from=" + url.QueryEscape(token))
+			require.Error(s.t, err, "the stream goes on from a commit that was undone: %s", text)
+			if strings.Contains(err.Error(), "TokenOfOtherHistory") {
+				return nil
+			}
+			return err
+		})
 	}
 }
 
