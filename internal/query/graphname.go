@@ -28,6 +28,9 @@ func (e *Engine) graphName(name string) string {
 func (e *Engine) isSystem(name string) bool { return name == systemGraph && !e.has(name) }
 
 func (e *Engine) has(name string) bool {
+	if names := e.store.Features().Names; names != nil {
+		return names.Has(name)
+	}
 	_, err := e.known(context.Background(), name)
 	return err == nil
 }

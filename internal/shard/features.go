@@ -156,6 +156,8 @@ type Wired interface{ Wire(w *graph.Wire) }
 type StoreFeatures struct {
 	// Cached remembers graphs; nil: Graph asks no other process either.
 	Cached CachedStore
+	// Names tells whether there is a graph, without the error that Graph makes; nil: Graph does.
+	Names interface{ Has(name string) bool }
 	// Maintainer verifies and copies the data; nil: the store has none of its own.
 	Maintainer Maintainer
 	// Members administers the replicas; nil: there are none.

@@ -269,4 +269,11 @@ func (s *Store) dropParts(ctx context.Context, name string, m datadir.Manifest) 
 }
 
 // Features implements shard.Store.
-func (s *Store) Features() shard.StoreFeatures { return shard.StoreFeatures{Maintainer: s} }
+func (s *Store) Features() shard.StoreFeatures { return shard.StoreFeatures{Maintainer: s, Names: s} }
+
+// Has reports whether there is a graph of a name.
+func (s *Store) Has(name string) bool {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	return s.ByName[name] != nil
+}
