@@ -112,7 +112,7 @@ func (a *app) column(ctx context.Context, statement string) (out []string, err e
 // applyRules prints how the rules of the graph differ from those of a file and, unless dryRun, makes them those of the file in one
 // transaction.
 func (a *app) applyRules(ctx context.Context, file, text string, dryRun bool, w io.Writer) error {
-	names, err := a.column(ctx, "CALL db.info() YIELD name RETURN name")
+	names, err := a.column(ctx, "CALL db.info() YIELD id RETURN id")
 	if err != nil {
 		return err
 	}

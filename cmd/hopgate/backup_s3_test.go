@@ -129,9 +129,9 @@ func TestBackupS3(t *testing.T) {
 	s.graphctl("query", "CREATE (:Session {i: 1})")
 	var files, fresh int
 	out := graphctl(0, "backup", dest)
-	_, err := fmt.Sscanf(out[strings.Index(out, "graphs, ")+len("graphs, "):], "%d files", &files)
+	_, err := fmt.Sscanf(out[strings.Index(out, "graph, ")+len("graph, "):], "%d files", &files)
 	require.NoError(t, err, out)
-	_, err = fmt.Sscanf(out[strings.Index(out, "; ")+2:], "%d files", &fresh)
+	_, err = fmt.Sscanf(out[strings.Index(out, "; new: ")+len("; new: "):], "%d files", &fresh)
 	require.NoError(t, err, out)
 	require.Equal(t, fresh+1, len(store.taken())-first, "the new files and the manifest")
 	require.Less(t, fresh, files)

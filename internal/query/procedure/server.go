@@ -40,8 +40,8 @@ func (r *Registry) addServer() {
 		})
 	r.add("db.info() :: (id :: STRING, name :: STRING, creationDate :: STRING?)", "Name the graph, as SHOW DATABASES does.",
 		func(ctx context.Context, _ *exec.Call) ([][]graph.Value, error) {
-			name := text(r.clientName(r.host.Graph(ctx)))
-			return [][]graph.Value{{name, name, {}}}, nil
+			name := r.host.Graph(ctx)
+			return [][]graph.Value{{text(name), text(r.clientName(name)), {}}}, nil
 		})
 	config := func(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
 		var rows [][]graph.Value
@@ -174,19 +174,19 @@ func onlyDefault(c *exec.Call) bool {
 func (r *Registry) showDatabases(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
 	names := r.graphs(ctx)
 	type database struct {
-		name    string
-		aliases []string
+		name, id string // the id is the graph's own name
+		aliases  []string
 	}
 	var list []database
 	for _, name := range names {
-		d := database{name: r.clientName(name)}
+		d := database{name: r.clientName(name), id: name}
 		if d.name != name {
 			d.aliases = []string{name}
 		}
 		list = append(list, d)
 	}
 	if !slices.Contains(names, systemGraph) {
-		list = append(list, database{name: systemGraph})
+		list = append(list, database{name: systemGraph, id: systemGraph})
 	}
 	slices.SortFunc(list, func(a, b database) int { return cmp.Compare(a.name, b.name) })
 	yes, no, one := graph.BoolValue(true), graph.BoolValue(false), graph.IntValue(1)
@@ -205,7 +205,7 @@ func (r *Registry) showDatabases(ctx context.Context, c *exec.Call) ([][]graph.V
 		}
 		last, options := r.logOf(ctx, d.name)
 		rows = append(rows, []graph.Value{
-			text(d.name), text(kind), texts(d.aliases), text("read-write"), text(d.name), text("hopgate"), text(r.host.Server().Bolt), text("primary"), yes,
+			text(d.name), text(kind), texts(d.aliases), text("read-write"), text(d.id), text("hopgate"), text(r.host.Server().Bolt), text("primary"), yes,
 			text("online"), text("online"), text(""), isDefault, isDefault, one, graph.IntValue(0), one, graph.IntValue(0),
 			{},
 			{},
