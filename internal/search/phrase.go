@@ -18,7 +18,7 @@ type phrases struct {
 	at     [][]segment.Position // by term: in a document
 	rest   [][]segment.Position // of it, after a text
 	text   [][]segment.Position // in that text
-	shifts [][]int              // by term of the phrase: where it stands, less where it stands in the phrase, ascending
+	shifts [][]int              // by term of the phrase: its positions, less its place in the phrase, ascending
 	used   []use
 }
 
@@ -101,7 +101,7 @@ func (m *phrases) matches() bool {
 			}
 			text = max(text, at[0].Text)
 		}
-		all := true // stand in the text
+		all := true // occur in the text
 		for k, at := range m.rest {
 			n := 0
 			for n < len(at) && at[n].Text < text {

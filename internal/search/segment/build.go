@@ -34,7 +34,7 @@ type occurrence struct {
 	spot
 }
 
-// spot is where a term stands.
+// spot is an occurrence of a term.
 type spot struct{ doc, text, pos uint32 }
 
 // Docs is the number of documents so far.
@@ -64,7 +64,7 @@ func (b *Builder) Field(name string) *FieldBuilder {
 // Length is how many terms the field of the last document has.
 func (f *FieldBuilder) Length() int { return int(f.lengths[f.doc]) }
 
-// Add adds a term, which stands at a position of one of the field's texts. Texts come in order.
+// Add adds an occurrence of a term, at a position of one of the field's texts. Texts come in order.
 func (f *FieldBuilder) Add(term []byte, text, pos int) {
 	f.lengths[f.doc]++
 	f.found = append(f.found, occurrence{f.number(term), spot{f.doc, uint32(text), uint32(pos)}})
@@ -179,7 +179,7 @@ func (f *FieldBuilder) write(w *writer) {
 	}
 }
 
-// appendPositions writes where a term stands in a document.
+// appendPositions writes the positions of a term in a document.
 func appendPositions(to []byte, at []spot) []byte {
 	byPlace := func(a, b spot) int { return cmp.Or(cmp.Compare(a.text, b.text), cmp.Compare(a.pos, b.pos)) }
 	if len(at) > 1 && !slices.IsSortedFunc(at, byPlace) {

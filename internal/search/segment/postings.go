@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Position is where a term stands: in which text of the field, and at which position there.
+// Position is a position of a term: in which text of the field, and where in that text.
 type Position struct{ Text, Pos int }
 
 // Postings reads the documents with a term in blocks of up to 128.
@@ -31,7 +31,7 @@ type Postings struct {
 	start  int    // where those of the block begin
 }
 
-// Postings returns a reader of a term's documents; plain says that frequencies and positions are not wanted. It stands before the first block.
+// Postings returns a reader of a term's documents; plain says that frequencies and positions are not wanted. It is before the first block.
 func (f *Field) Postings(t Term, plain bool) *Postings {
 	p := &Postings{}
 	p.Reset(f, t, plain)
@@ -63,10 +63,10 @@ func (p *Postings) Err() error {
 	return nil
 }
 
-// Docs are the documents of the block, ascending. Freqs says how often the term stands in each.
+// Docs are the documents of the block, ascending. Freqs says how often the term occurs in each.
 func (p *Postings) Docs() []uint32 { return p.docs[:p.n] }
 
-// Freqs says how often the term stands in each document of the block.
+// Freqs says how often the term occurs in each document of the block.
 func (p *Postings) Freqs() []uint32 { return p.freqs[:p.n] }
 
 // skipAt returns a row of the table of whole blocks.
@@ -247,7 +247,7 @@ func takeUvarint(b []byte) (uint64, []byte) {
 	return v, b[n:]
 }
 
-// Positions appends where the term stands in a document of the block, by its place in the block. Within a block the places ascend.
+// Positions appends the positions of the term in a document of the block, by its place in the block. Within a block the places ascend.
 func (p *Postings) Positions(i int, to []Position) []Position {
 	p.pass(i)
 	text, pos := uint64(0), uint64(0)

@@ -206,7 +206,7 @@ func TestSegments(t *testing.T) {
 	}
 }
 
-// TestLengths has texts whose lengths take 1, 2 and 4 bytes, and a term that stands often.
+// TestLengths has texts whose lengths take 1, 2 and 4 bytes, and a frequent term.
 func TestLengths(t *testing.T) {
 	for _, n := range []int{255, 256, 1 << 16} {
 		var b Builder

@@ -25,7 +25,7 @@ type Terms struct {
 // termHead is the number of varints before the first term of a block.
 const termHead = 1
 
-// Terms returns a reader that stands before the first term of the block that may have a term, or is after it.
+// Terms returns a reader that is before the first term of the block that may have a term, or of the one after.
 func (f *Field) Terms(from []byte) *Terms {
 	t := &Terms{r: keyReader{of: &f.terms}}
 	t.seek(from)
