@@ -20,9 +20,6 @@ func (s *serving) openQueryLog() {
 	case "stderr":
 	default:
 		file := &lumberjack.Logger{Filename: s.c.QueryLog, MaxSize: int(o.Size >> 20), MaxBackups: o.Files}
-		if o.Files == 0 {
-			file.MaxBackups = 1 // 0 is no limit there
-		}
 		s.onClose(file.Close)
 		out = file
 	}

@@ -28,14 +28,19 @@ func OpenAudit(path string) (*Audit, io.Closer, error) {
 
 // NewAudit returns an audit log that writes each line to w immediately.
 func NewAudit(w io.Writer) *Audit {
-	return &Audit{log: slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{
+	return &Audit{log: JSONLines(w)}
+}
+
+// JSONLines returns a logger that writes lines of JSON without levels and messages.
+func JSONLines(w io.Writer) *slog.Logger {
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{
 		ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
 			if len(groups) == 0 && (a.Key == slog.LevelKey || a.Key == slog.MessageKey) {
 				return slog.Attr{}
 			}
 			return a
 		},
-	}))}
+	}))
 }
 
 // Record logs an action of a caller in a graph and its outcome: "ok", or the code of the error.

@@ -395,8 +395,11 @@ type conjunction struct {
 	tmp         *window
 }
 
-func (m *conjunction) next(from uint32) uint32 {
-	for _, o := range m.must {
+func (m *conjunction) next(from uint32) uint32 { return nextOfAll(m.must, from) }
+
+// nextOfAll returns a document from which on all may match; none before it matches all.
+func nextOfAll[M matcher](all []M, from uint32) uint32 {
+	for _, o := range all {
 		if from = o.next(from); from == segment.NoDoc {
 			break
 		}
@@ -404,19 +407,24 @@ func (m *conjunction) next(from uint32) uint32 {
 	return from
 }
 
+// fillAll fills a window with what all match; tmp is another window, and floor that of the first.
+func fillAll[M matcher](all []M, base uint32, w, tmp *window, floor float64) {
+	all[0].fill(base, w, floor)
+	for _, o := range all[1:] {
+		if w.empty() {
+			return
+		}
+		clear(tmp.set[:])
+		o.fill(base, tmp, noFloor)
+		w.and(tmp)
+	}
+}
+
 func (m *conjunction) fill(base uint32, w *window, floor float64) {
 	if m.tmp != nil {
 		floor = noFloor
 	}
-	m.must[0].fill(base, w, floor)
-	for _, o := range m.must[1:] {
-		if w.empty() {
-			return
-		}
-		clear(m.tmp.set[:])
-		o.fill(base, m.tmp, noFloor)
-		w.and(m.tmp)
-	}
+	fillAll(m.must, base, w, m.tmp, floor)
 	if m.not != nil && !w.empty() {
 		clear(m.tmp.set[:])
 		m.not.fill(base, m.tmp, noFloor)

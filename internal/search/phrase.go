@@ -48,26 +48,11 @@ func (b *builder) phrase(o *phrase) (matcher, error) {
 	return m, nil
 }
 
-func (m *phrases) next(from uint32) uint32 {
-	for _, t := range m.terms {
-		if from = t.next(from); from == segment.NoDoc {
-			break
-		}
-	}
-	return from
-}
+func (m *phrases) next(from uint32) uint32 { return nextOfAll(m.terms, from) }
 
 // fill finds the documents with all terms first, and then reads the positions of those whose score is high enough.
 func (m *phrases) fill(base uint32, w *window, floor float64) {
-	m.terms[0].fill(base, w, noFloor)
-	for _, t := range m.terms[1:] {
-		if w.empty() {
-			return
-		}
-		clear(m.tmp.set[:])
-		t.fill(base, m.tmp, noFloor)
-		w.and(m.tmp)
-	}
+	fillAll(m.terms, base, w, m.tmp, noFloor)
 	for i, word := range w.set {
 		for ; word != 0; word &= word - 1 {
 			bit := bits.TrailingZeros64(word)

@@ -65,12 +65,12 @@ func ParseQueryLog(text string) (QueryLogOptions, error) {
 				err = fmt.Errorf("%q is not true or false", value)
 			}
 		case "size":
-			if o.Size, err = size.Parse(value); err == nil && o.Size < 1<<20 {
-				err = errors.New("must be at least 1MiB")
+			if o.Size, err = size.Parse(value); err == nil && o.Size < 1<<20 || err == nil && o.Size%(1<<20) != 0 {
+				err = errors.New("must be a whole number of MiB, from 1MiB")
 			}
 		case "files":
-			if o.Files, err = strconv.Atoi(value); err != nil || o.Files < 0 {
-				err = fmt.Errorf("%q is not a number from 0", value)
+			if o.Files, err = strconv.Atoi(value); err != nil || o.Files < 1 {
+				err = fmt.Errorf("%q is not a number from 1", value)
 			}
 		default:
 			err = errors.New("there is no such option; there are sample, slow, parameters, size and files")
@@ -92,17 +92,9 @@ type QueryLog struct {
 
 // NewQueryLog writes the requests of w to out, one call of Write for each line.
 func NewQueryLog(w *watch.Watch, out io.Writer, o QueryLogOptions) *QueryLog {
-	l := &QueryLog{w: w, log: slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{ReplaceAttr: bareLine}))}
+	l := &QueryLog{w: w, log: access.JSONLines(out)}
 	l.Set(o)
 	return l
-}
-
-// bareLine leaves out the level and the message of a line, which are always the same.
-func bareLine(groups []string, a slog.Attr) slog.Attr {
-	if len(groups) == 0 && (a.Key == slog.LevelKey || a.Key == slog.MessageKey) {
-		return slog.Attr{}
-	}
-	return a
 }
 
 // Set changes the options, but for those of files. It must not run concurrently with itself.

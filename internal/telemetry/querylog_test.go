@@ -79,14 +79,14 @@ func TestParseQueryLog(t *testing.T) {
 	o, err := ParseQueryLog("")
 	require.NoError(t, err)
 	require.Equal(t, QueryLogOptions{Sample: 1, Size: 100 << 20, Files: 5}, o)
-	o, err = ParseQueryLog("sample=10%, slow=500ms,parameters=true,size=2MiB,files=0")
+	o, err = ParseQueryLog("sample=10%, slow=500ms,parameters=true,size=2MiB,files=1")
 	require.NoError(t, err)
-	require.Equal(t, QueryLogOptions{Sample: .1, Slow: 500 * time.Millisecond, Parameters: true, Size: 2 << 20}, o)
+	require.Equal(t, QueryLogOptions{Sample: .1, Slow: 500 * time.Millisecond, Parameters: true, Size: 2 << 20, Files: 1}, o)
 	_, err = ParseQueryLog("sample=2,slow=x,parameters=maybe,size=1,files=-1,more=1")
 	require.EqualError(t, err, `sample: "2" is not a share from 0 to 1, or from 0% to 100%
 slow: "x" is not a duration; write 500ms
 parameters: "maybe" is not true or false
-size: must be at least 1MiB
-files: "-1" is not a number from 0
+size: must be a whole number of MiB, from 1MiB
+files: "-1" is not a number from 1
 more: there is no such option; there are sample, slow, parameters, size and files`)
 }

@@ -37,9 +37,6 @@ type occurrence struct {
 // spot is an occurrence of a term.
 type spot struct{ doc, text, pos uint32 }
 
-// Docs is the number of documents so far.
-func (b *Builder) Docs() int { return b.ids.n }
-
 // Add begins a document.
 func (b *Builder) Add(id []byte, sum uint32) {
 	b.ids.begin(id, nil)
