@@ -84,12 +84,15 @@ func (l *ledger) names() (err error) {
 	if l.typ, err = tx.Type("E"); err != nil {
 		return err
 	}
-	for name, p := range map[string]*graph.PropID{"id": &l.id, "text": &l.text, "last": &l.last} {
-		if *p, err = tx.Prop(name); err != nil {
-			return err
-		}
+	// In order: a seed makes the same records each time.
+	if l.id, err = tx.Prop("id"); err != nil {
+		return err
 	}
-	return nil
+	if l.text, err = tx.Prop("text"); err != nil {
+		return err
+	}
+	l.last, err = tx.Prop("last")
+	return err
 }
 
 func large(n int) string { return strings.Repeat(fmt.Sprintf("text %d ", n), 50) }
