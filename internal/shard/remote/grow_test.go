@@ -11,8 +11,16 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/remote/gateway"
 )
 
-// whole reports whether each replica of the layout follows or leads, so that any one of them may go.
+// whole reports whether each replica of the layout follows or leads, so that any one of them may go. Each has applied the last change of its
+// group's members: a group elects no leader while one that has not is needed, since the library counts votes by the members applied.
 func (c *replicated) whole(g *gateway.Store) bool {
+	for _, p := range c.processes {
+		for _, s := range p.Local().Replicas() {
+			if len(s.Members.Voters()) < c.layout.Replicas || s.Members.Joint() {
+				return false
+			}
+		}
+	}
 	all, err := g.Members(c.t.Context())
 	n := 0
 	for _, m := range all {
