@@ -42,6 +42,18 @@ ROWS = [
         "RETURN a.id AS x, b.id AS y, count(*) AS n ORDER BY n DESC, x, y LIMIT 10",
         "SELECT x.src AS a, y.src AS b, count(*) AS n FROM KNOWS x JOIN KNOWS y ON x.dst = y.dst WHERE x.src <= 50 AND x.src <> y.src "
         "GROUP BY ALL ORDER BY n DESC, a, b LIMIT 10"),
+    Row("two hops from 50 people by first name, top 10",
+        "MATCH (a:Person)-[:KNOWS]->(:Person)-[:KNOWS]->(c:Person) WHERE a.id <= 50 "
+        "RETURN c.firstName AS name, count(*) AS n ORDER BY n DESC, name LIMIT 10",
+        "SELECT p.firstName AS name, count(*) AS n FROM KNOWS x JOIN KNOWS y ON x.dst = y.src JOIN Person p ON y.dst = p.id WHERE x.src <= 50 "
+        "GROUP BY name ORDER BY n DESC, name LIMIT 10"),
+    Row("top 10 by out-degree",
+        "MATCH (a:Person)-[:KNOWS]->(:Person) RETURN a.id AS id, count(*) AS n ORDER BY n DESC, id LIMIT 10",
+        "SELECT src AS id, count(*) AS n FROM KNOWS GROUP BY src ORDER BY n DESC, id LIMIT 10"),
+    Row("distinct pairs of concatenated names",
+        "MATCH (a:Person)-[:KNOWS]->(b:Person) WITH DISTINCT a.firstName + ' ' + a.lastName AS x, b.firstName + ' ' + b.lastName AS y RETURN count(*) AS n",
+        "SELECT count(*) FROM (SELECT DISTINCT a.firstName || ' ' || a.lastName, b.firstName || ' ' || b.lastName "
+        "FROM KNOWS k JOIN Person a ON k.src = a.id JOIN Person b ON k.dst = b.id)"),
     Row("substring scan of all texts",
         "MATCH (c:Comment) WHERE c.content CONTAINS 'over an old' RETURN count(*) AS n",
         "SELECT count(*) FROM Comment WHERE contains(content, 'over an old')"),

@@ -77,7 +77,8 @@ var (
 	ErrRows  = errors.New("rows are needed")
 )
 
-// Groups are groups with partial aggregates. A group may be there several times, and then adds up.
+// Groups are groups with partial aggregates. A group may be there several times, and then adds up. The keys of its vertices are identical
+// in type and value: 1 and 1.0 make two groups.
 type Groups struct {
 	First  []graph.VertexID // by group, a vertex before which the scan has none of the group; groups merge in the order of these
 	Rows   []int64          // by group

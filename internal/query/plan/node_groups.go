@@ -2,14 +2,17 @@ package plan
 
 import "github.com/hopgate/hopgate/internal/graph"
 
-// EdgeGroups returns the rows of Input, which counts the edges of Type by properties of their ends. The shards group
-// the vertices of both ends first; if there are too many groups, Input runs.
+// EdgeGroups returns the rows of Input, which counts the edges of Type by properties of their ends, or, with Identical, which has one
+// row for each edge with its properties and a 1: of those with identical properties there may be one row, with their number. The shards
+// group the vertices of both ends first; if there are too many groups, Input runs.
 type EdgeGroups struct {
 	Input  Node
 	Type   string
 	Dir    graph.Direction
 	Ends   [2]GroupEnd // the vertex whose list has the edge, and the far end
 	Same   bool        // the ends are numbered alike
+	// Identical says that groups are of identical values, for what is computed from them: 1 and 1.0 are apart.
+	Identical bool
 	Places map[Col]GroupKey
 }
 

@@ -494,22 +494,21 @@ func (n *Project) Below(e Expr) Expr {
 	return nil
 }
 
-// Repeats reports whether all aggregates accept rows with a multiplicity, and at least one depends on it.
-func (n *Aggregate) Repeats() bool {
-	counts := false
+// Repeats reports whether all aggregates accept rows with a multiplicity, and whether at least one depends on it.
+func (n *Aggregate) Repeats() (accept, depend bool) {
 	for _, g := range n.Aggs {
 		if slices.ContainsFunc(g.Args, Volatile) {
-			return false
+			return false, false
 		}
 		switch {
 		case g.Distinct || g.Func == "min" || g.Func == "max":
 		case g.Func == "count" || g.Func == "sum" || g.Func == "avg":
-			counts = true
+			depend = true
 		default:
-			return false
+			return false, false
 		}
 	}
-	return counts && !slices.ContainsFunc(n.Keys, func(k Item) bool { return Volatile(k.Expr) })
+	return !slices.ContainsFunc(n.Keys, func(k Item) bool { return Volatile(k.Expr) }), depend
 }
 
 // Needs returns the columns that keys and aggregates read. Counts of values that are never null count rows and read nothing.

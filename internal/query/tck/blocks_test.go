@@ -138,6 +138,21 @@ func (w *blockWorld) edgeGroups() string {
 	for i := range 1 + w.r.IntN(3) {
 		keys = append(keys, fmt.Sprintf("%s.%s AS g%d", w.pick("a", "b"), w.pick("x", "y", "y", "none"), i))
 	}
+	if w.r.IntN(2) == 0 { // what is computed from properties
+		computed := []string{"a.x = b.x", "coalesce(b.z, a.y)", "[a.x, b.z]", "a.z / 2", "toStringOrNull(b.z)", "a.y IS NULL", "size([v IN [a.x, b.y] WHERE v > 1])"}
+		for i := range keys {
+			if w.r.IntN(2) == 0 {
+				keys[i] = fmt.Sprintf("%s AS g%d", w.pick(computed...), i)
+			}
+		}
+		if w.r.IntN(2) == 0 {
+			for i := range 1 + w.r.IntN(2) {
+				of := w.pick("a.x", "b.y", "b.z", w.pick(computed...))
+				keys = append(keys, fmt.Sprintf(w.pick("count(%s)", "count(DISTINCT %s)", "min(toString(%s))", "max(toStringOrNull(%s))")+" AS k%d", of, i))
+			}
+			return text + " RETURN " + strings.Join(keys, ", ") + w.pick("", ", count(*) AS n", ", sum(a.id) AS n", ", avg(b.id) AS n")
+		}
+	}
 	if w.r.IntN(4) == 0 {
 		return text + " WITH DISTINCT " + strings.Join(keys, ", ") + " RETURN count(*) AS n"
 	}

@@ -55,6 +55,7 @@ func EdgeGroups(c *compile.Compiler, n *plan.EdgeGroups, need plan.ColSet) *runt
 		for i := range n.Ends {
 			e := &n.Ends[i]
 			x.ends[i] = &endKeys{end: e, table: NewGroupTable(r, "EdgeGroups", len(e.Keys))}
+			x.ends[i].table.identical = n.Identical
 		}
 		if n.Same {
 			x.ends[1] = x.ends[0]

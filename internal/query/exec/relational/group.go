@@ -3,6 +3,7 @@ package relational
 import (
 	"math/bits"
 
+	"github.com/hopgate/hopgate/internal/changelog"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query/exec/expr"
@@ -19,6 +20,9 @@ type GroupTable struct {
 	row    []int32  // by group
 	keys   []pages  // by key
 	batch  []uint64 // hashes of the rows of a batch
+	// identical says that the keys of a group are of one type and stored alike, so that any expression of them has one value: 1 and 1.0
+	// are apart. Else they are equivalent.
+	identical bool
 }
 
 // pages are values by group that do not move when the table grows.
@@ -171,7 +175,7 @@ func (t *GroupTable) find(b *runtime.Batch, cols [][]graph.Value, i int32) int32
 
 func (t *GroupTable) equal(g int32, cols [][]graph.Value, i int32) bool {
 	for k, c := range cols {
-		if !same(t.keys[k].at(g), c[i]) {
+		if x := t.keys[k].at(g); t.identical && !changelog.Identical(x, c[i]) || !t.identical && !same(x, c[i]) {
 			return false
 		}
 	}

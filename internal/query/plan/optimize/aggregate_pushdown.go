@@ -26,7 +26,7 @@ func pushDownAggregate(o *optimizer, n plan.Node) plan.Node {
 		ref, ok := e.(*plan.ColRef)
 		return ok && m.Pattern.Binds(ref.Col)
 	}
-	if !a.Repeats() || m.Pattern.OneBareEdge() && len(a.Keys) == 0 {
+	if accept, depend := a.Repeats(); !accept || !depend || m.Pattern.OneBareEdge() && len(a.Keys) == 0 {
 		return nil
 	}
 	f := &countPushdown{o: o, p: m.Pattern.Clone(), branches: map[plan.Col][]plan.Branch{}, above: a.Needs(never)}

@@ -61,7 +61,7 @@ func aggregateBelow(o *optimizer, n plan.Node) plan.Node {
 		return nil
 	}
 	never := func(e plan.Expr) bool { return expanded(a.Input, e) }
-	if !a.Repeats() {
+	if accept, depend := a.Repeats(); !accept || !depend {
 		return nil
 	}
 	way := &passed{}

@@ -21,7 +21,7 @@ const (
 	maxGroups, maxKeyBytes, minRows, rowsPerGroup = 1 << 16, 16 << 20, 1 << 13, 2
 )
 
-// Grouper adds up rows by group. Groups are finer than those of a statement: keys that are equal there, such as 1 and 1.0, may differ here.
+// Grouper adds up rows by group. Groups are finer than those of a statement: keys that are equal there, such as 1 and 1.0, differ here.
 type Grouper struct {
 	req     *shard.Aggregate
 	ordered bool
