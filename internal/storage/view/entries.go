@@ -115,6 +115,9 @@ func (v *View) Seek(ctx context.Context, ix graph.IndexID, tuples [][]byte, f fu
 				return err
 			}
 			f(k, o)
+			if len(c.Key()) == len(key) {
+				break // the entry of a unique index
+			}
 		}
 		if err := c.Err(); err != nil {
 			return kv.Fault("seek in an index", err)

@@ -1,10 +1,12 @@
 package read
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
 	"slices"
+	"sync"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
@@ -37,15 +39,27 @@ func (tx *Tx) Seek(ctx context.Context, req *shard.Seek, res *shard.Found) (err 
 	if err := tx.Alive(ctx); err != nil {
 		return err
 	}
-	if tx.seekKnown(d, req.Keys, res) {
-		return nil
+	keeps := tx.keepsKeys(d)
+	rest := req.Keys
+	res.IDs, res.Offsets = res.IDs[:0], append(res.Offsets[:0], 0)
+	if keeps {
+		if rest = tx.seekKnown(d, rest, res); len(rest) == 0 {
+			return nil
+		}
 	}
-	res.IDs = res.IDs[:0]
-	res.Offsets, err = tx.seek(ctx, d, req.Keys, res.Offsets[:0], func(o graph.IndexOwner) { res.IDs = append(res.IDs, o.Vertex) })
-	if err == nil {
-		tx.keepKeys(d, req.Keys, res)
+	l := lookups.Get().(*lookup)
+	defer l.end()
+	if err := l.begin(d, rest); err != nil {
+		return err
 	}
-	return err
+	if keeps {
+		l.recall(tx)
+	}
+	if err := tx.find(ctx, l, keeps); err != nil {
+		return err
+	}
+	res.Offsets = l.give(res.Offsets, func(o graph.IndexOwner) { res.IDs = append(res.IDs, o.Vertex) })
+	return nil
 }
 
 // SeekEdges implements shard.Tx.
@@ -58,72 +72,133 @@ func (tx *Tx) SeekEdges(ctx context.Context, req *shard.Seek, res *shard.FoundEd
 	return shard.LookupEdges(ctx, tx, shard.RefOf(&d.Index), t, req.Keys, res)
 }
 
-// seek calls f with the owners of each tuple of values, and appends to offsets how many it was before each and at the end.
-func (tx *Reader) seek(ctx context.Context, d *index.Def, vals []graph.Value, offsets []int, f func(o graph.IndexOwner)) ([]int, error) {
-	if err := tx.Alive(ctx); err != nil {
-		return offsets, err
-	}
+// lookup is what one look-up of keys in an index needs memory for.
+type lookup struct {
+	d      *index.Def
+	n      int    // keys
+	buf    []byte // has the tuples
+	tuples []tuple
+	keys   [][]byte // of tuples, during a search
+	hits   []hit
+	first  []int32 // by key: the place of its first owner in owners; at the end how many these are
+	owners []graph.IndexOwner
+}
+
+// tuple is the ordered form of a key that may have an entry.
+type tuple struct{ from, to, at int32 }
+
+// hit is an owner of the key with a number.
+type hit struct {
+	at int32
+	o  graph.IndexOwner
+}
+
+var lookups = sync.Pool{New: func() any { return new(lookup) }}
+
+func (l *lookup) end() {
+	clear(l.keys)
+	l.d = nil
+	lookups.Put(l)
+}
+
+// begin encodes keys. Those that no entry can have are left out.
+func (l *lookup) begin(d *index.Def, vals []graph.Value) error {
 	width := max(1, len(d.Props))
 	if len(vals)%width != 0 {
-		return offsets, fail.Misuse("incomplete tuple in the keys of a seek")
+		return fail.Misuse("incomplete tuple in the keys of a seek")
 	}
-	n := len(vals) / width
-	offsets = append(offsets, 0)
-	// The tuples lie in one buffer; those that find nothing are left out.
-	var buf []byte
-	ends, at := make([]int, 0, n), make([]int, 0, n)
-	for k := range n {
-		start := len(buf)
-		key, ok, nan, err := view.AppendTuple(buf, vals[k*width:(k+1)*width])
-		if err != nil {
-			// What is too large or of the wrong type for the index is in no entry.
-			key, ok = buf[:start], false
-		}
-		buf = key
-		if !ok || nan {
-			buf = buf[:start]
+	l.d, l.n = d, len(vals)/width
+	l.buf, l.tuples, l.hits = l.buf[:0], l.tuples[:0], l.hits[:0]
+	for k := range l.n {
+		start := len(l.buf)
+		buf, ok, loose, err := view.AppendTuple(l.buf, vals[k*width:(k+1)*width])
+		// What is too large or of the wrong type for the index is in no entry.
+		if err != nil || !ok || loose {
+			l.buf = buf[:start]
 			continue
 		}
-		ends, at = append(ends, len(buf)), append(at, k)
+		l.buf = buf
+		l.tuples = append(l.tuples, tuple{int32(start), int32(len(buf)), int32(k)})
 	}
-	tuples := make([][]byte, len(ends))
-	start := 0
-	for i, e := range ends {
-		tuples[i] = buf[start:e]
-		start = e
+	return nil
+}
+
+func (l *lookup) key(t tuple) []byte { return l.buf[t.from:t.to] }
+
+// recall takes the keys whose owners the cache knows.
+func (l *lookup) recall(tx *Tx) {
+	rest := l.tuples[:0]
+	for _, t := range l.tuples {
+		if id, ok := tx.on.Topology.keys.Get(tx.snap.Seq, l.d.ID, l.key(t)); ok {
+			l.hits = append(l.hits, hit{t.at, graph.IndexOwner{Vertex: id}})
+		} else {
+			rest = append(rest, t)
+		}
 	}
-	type hit struct {
-		k int
-		o graph.IndexOwner
+	l.tuples = rest
+}
+
+// find looks keys up in one pass over the index; keep lets the cache keep their owners.
+func (tx *Reader) find(ctx context.Context, l *lookup, keep bool) error {
+	order := func(a, b tuple) int { return bytes.Compare(l.key(a), l.key(b)) }
+	if !slices.IsSortedFunc(l.tuples, order) {
+		slices.SortFunc(l.tuples, order)
 	}
-	var hits []hit
+	l.keys = l.keys[:0]
+	for _, t := range l.tuples {
+		l.keys = append(l.keys, l.key(t))
+	}
 	for _, v := range tx.views {
 		if v == nil {
 			continue
 		}
-		err := v.Seek(ctx, d.ID, tuples, func(k int, o graph.IndexOwner) { hits = append(hits, hit{at[k], o}) })
+		err := v.Seek(ctx, l.d.ID, l.keys, func(k int, o graph.IndexOwner) {
+			l.hits = append(l.hits, hit{l.tuples[k].at, o})
+			if keep {
+				tx.on.Topology.keys.Put(tx.snap.Seq, l.d.ID, l.keys[k], o.Vertex)
+			}
+		})
 		if err != nil {
-			return offsets, err
+			return err
 		}
 	}
 	if len(tx.dups()) > 0 {
-		for i, t := range tuples {
-			for _, o := range tx.dups()[DuplicateKey(d.ID, t)] {
-				hits = append(hits, hit{at[i], o})
+		for k, t := range l.tuples {
+			for _, o := range tx.dups()[DuplicateKey(l.d.ID, l.keys[k])] {
+				l.hits = append(l.hits, hit{t.at, o})
 			}
 		}
+		slices.SortFunc(l.hits, func(a, b hit) int { return cmp.Compare(a.o.ID(), b.o.ID()) })
 	}
-	if len(hits) > 1 {
-		slices.SortFunc(hits, func(a, b hit) int { return cmp.Or(cmp.Compare(a.k, b.k), cmp.Compare(a.o.ID(), b.o.ID())) })
+	return nil
+}
+
+// give calls f with the owners of each key, in the order of their ids, and appends to offsets how many were given before the next.
+func (l *lookup) give(offsets []int, f func(o graph.IndexOwner)) []int {
+	// The hits of one key are in order.
+	l.first = slices.Grow(l.first[:0], l.n+1)[:l.n+1]
+	clear(l.first)
+	for i := range l.hits {
+		l.first[l.hits[i].at+1]++
 	}
-	given := 0
-	for k := range n {
-		for ; given < len(hits) && hits[given].k == k; given++ {
-			f(hits[given].o)
+	for k := range l.n {
+		l.first[k+1] += l.first[k]
+	}
+	l.owners = slices.Grow(l.owners[:0], len(l.hits))[:len(l.hits)]
+	for i := range l.hits {
+		h := &l.hits[i]
+		l.owners[l.first[h.at]] = h.o
+		l.first[h.at]++
+	}
+	// Each place is now that of the next key.
+	at, before := int32(0), offsets[len(offsets)-1]
+	for _, end := range l.first[:l.n] {
+		for ; at < end; at++ {
+			f(l.owners[at])
 		}
-		offsets = append(offsets, given)
+		offsets = append(offsets, before+int(end))
 	}
-	return offsets, nil
+	return offsets
 }
 
 // SeekRange implements shard.Tx.
@@ -240,8 +315,19 @@ func defOf(r shard.IndexRef) *index.Def {
 
 // Lookup implements shard.PartTx.
 func (tx *Reader) Lookup(ctx context.Context, r shard.IndexRef, vals []graph.Value) (offsets []int, owners []graph.IndexOwner, err error) {
-	offsets, err = tx.seek(ctx, defOf(r), vals, nil, func(o graph.IndexOwner) { owners = append(owners, o) })
-	return offsets, owners, err
+	if err := tx.Alive(ctx); err != nil {
+		return nil, nil, err
+	}
+	l := lookups.Get().(*lookup)
+	defer l.end()
+	if err := l.begin(defOf(r), vals); err != nil {
+		return nil, nil, err
+	}
+	if err := tx.find(ctx, l, false); err != nil {
+		return nil, nil, err
+	}
+	offsets = l.give([]int{0}, func(o graph.IndexOwner) { owners = append(owners, o) })
+	return offsets, owners, nil
 }
 
 // Range implements shard.PartTx.
@@ -250,45 +336,23 @@ func (tx *Reader) Range(ctx context.Context, ref shard.IndexRef, r shard.Range, 
 	return entries, cursor != nil, err
 }
 
-// seekKnown looks up the keys of a unique index over vertices in the cache; ok is false unless it has all.
-func (tx *Tx) seekKnown(d *index.Def, vals []graph.Value, res *shard.Found) (ok bool) {
+// seekKnown looks up the leading keys of a unique index over vertices in the cache, as far as it has them, and returns the others.
+func (tx *Tx) seekKnown(d *index.Def, vals []graph.Value, res *shard.Found) (rest []graph.Value) {
 	width := max(1, len(d.Props))
-	if !tx.keepsKeys(d) || len(vals)%width != 0 {
-		return false
-	}
 	var buf [2 * cache.MostKey]byte
-	res.IDs, res.Offsets = res.IDs[:0], append(res.Offsets[:0], 0)
-	for ; len(vals) > 0; vals = vals[width:] {
+	for ; len(vals) >= width; vals = vals[width:] {
 		key, ok, loose, err := view.AppendTuple(buf[:0], vals[:width])
 		if err != nil || !ok || loose {
-			return false
+			break
 		}
 		id, ok := tx.on.Topology.keys.Get(tx.snap.Seq, d.ID, key)
 		if !ok {
-			return false
+			break
 		}
 		res.IDs = append(res.IDs, id)
 		res.Offsets = append(res.Offsets, len(res.IDs))
 	}
-	return true
-}
-
-// keepKeys caches what a look-up in a unique index over vertices has found.
-func (tx *Tx) keepKeys(d *index.Def, vals []graph.Value, res *shard.Found) {
-	if !tx.keepsKeys(d) {
-		return
-	}
-	width := max(1, len(d.Props))
-	var buf [2 * cache.MostKey]byte
-	for k := range len(res.Offsets) - 1 {
-		if res.Offsets[k+1]-res.Offsets[k] != 1 {
-			continue
-		}
-		key, ok, loose, err := view.AppendTuple(buf[:0], vals[k*width:(k+1)*width])
-		if err == nil && ok && !loose {
-			tx.on.Topology.keys.Put(tx.snap.Seq, d.ID, key, res.IDs[res.Offsets[k]])
-		}
-	}
+	return vals
 }
 
 // keepsKeys reports whether look-ups in an index may be cached: the index is unique, and the transaction has not changed it.
