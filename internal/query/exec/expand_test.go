@@ -70,6 +70,35 @@ func checkExpand(t *testing.T, rng *rand.Rand, w *world, batch int) {
 	require.Equal(t, want, w.runInSubplan(t, q, batch), "%s", plan.Format(q))
 }
 
+// Edges between two vertices of each row are found whichever end has long lists, both or none, of several edges or of none at all.
+func TestExpandIntoLongLists(t *testing.T) {
+	for seed := range uint64(8) {
+		rng := rand.New(rand.NewPCG(seed, 5))
+		w := &world{stored: seed%2 > 0}
+		const n = 6
+		w.vertices = make([]worldVertex, n)
+		hubs := [2]int{1 + rng.IntN(n), 1 + rng.IntN(n)} // sources and targets, so some vertices have no edges
+		for range 1200 {
+			w.edges = append(w.edges, worldEdge{src: rng.IntN(hubs[0]), dst: n - 1 - rng.IntN(hubs[1]), typ: []string{"R", "S"}[rng.IntN(2)]})
+		}
+		makeWorld(t, w, rng, 1+int(seed%3), 0, 0)
+		for range 6 {
+			q := &plan.Query{}
+			x := &plan.Expand{Types: someTypes(rng), Dir: someDirection(rng), Into: true, Edge: q.NewCol("e", graph.EdgeKind)}
+			x.From, x.To = q.NewCol("a", graph.VertexKind), q.NewCol("b", graph.VertexKind)
+			x.Input = &plan.Scan{Input: &plan.Scan{Input: &plan.Unit{}, Out: x.From}, Out: x.To}
+			if rng.IntN(2) == 0 {
+				x.Input = &plan.Scan{Input: &plan.Scan{Input: &plan.Unit{}, Out: x.To}, Out: x.From}
+			}
+			q.Root, q.Out, q.Names = x, []plan.Col{x.From, x.Edge, x.To}, []string{"a", "e", "b"}
+			want := w.want(q)
+			for _, batch := range []int{1, 3, 1024} {
+				require.Equal(t, want, w.run(t, q, batch), "%s", plan.Format(q))
+			}
+		}
+	}
+}
+
 // Operators are correct over a store, too, whose shards answer on their own.
 func TestStoredGraphs(t *testing.T) {
 	checks := []func(*testing.T, *rand.Rand, *world, int){

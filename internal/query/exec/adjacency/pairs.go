@@ -69,33 +69,24 @@ func (p *pairs) Begin(ctx context.Context) error {
 		return nil
 	}
 	sides := [2][]graph.VertexID{p.froms, p.tos}
+	fronts := [2]*runtime.Frontier{&p.f, &p.far}
 	few := 0
 	if repeats(p.tos) > repeats(p.froms) {
 		few = 1
 	}
-	p.f.Set(sides[few])
-	if repeats(sides[few]) >= len(p.rows)*7/8 {
-		if err := p.readDegrees(ctx, few, p.f.IDs, types); err != nil {
+	for _, i := range [...]int{few, 1 - few} {
+		fronts[i].Set(sides[i])
+		if err := p.readDegrees(ctx, i, fronts[i].IDs, types); err != nil {
 			return err
 		}
 		sum := 0
-		for _, d := range p.degrees[few] {
+		for _, d := range p.degrees[i] {
 			sum += d
 		}
-		if sum <= 64*len(p.rows) {
-			p.take(few)
+		if i == few && sum <= 64*len(p.rows) {
+			p.takeSome(few, fronts[few].Pos)
 			return nil
 		}
-	}
-	if few == 1 {
-		p.f.Set(p.froms)
-	}
-	p.far.Set(p.tos)
-	if err := p.readDegrees(ctx, 0, p.f.IDs, types); err != nil {
-		return err
-	}
-	if err := p.readDegrees(ctx, 1, p.far.IDs, types); err != nil {
-		return err
 	}
 	for k, row := range p.rows {
 		s, src, dst := &p.sides[0], p.froms[k], p.tos[k]
@@ -115,6 +106,21 @@ func (p *pairs) take(i int) {
 		s.src, s.dst = s.dst, s.src
 	}
 	s.rows = append(s.rows, p.rows...)
+}
+
+// takeSome assigns the rows to one side whose lists there have edges, by the degrees of that side; pos says which is of which row.
+func (p *pairs) takeSome(i int, pos []int32) {
+	s := &p.sides[i]
+	for k, row := range p.rows {
+		if p.degrees[i][pos[k]] == 0 {
+			continue
+		}
+		src, dst := p.froms[k], p.tos[k]
+		if i == 1 {
+			src, dst = dst, src
+		}
+		s.src, s.dst, s.rows = append(s.src, src), append(s.dst, dst), append(s.rows, row)
+	}
 }
 
 // repeats counts the vertices that equal their predecessor.
