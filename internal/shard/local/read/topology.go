@@ -138,15 +138,18 @@ func noteEdges(seq uint64, l *cache.Lists, edges []staging.EdgeChange) {
 }
 
 func noteProps(seq uint64, c *cache.Columns, props []staging.PropChange) {
-	props = byProp(props)
 	var buf []cache.ValueChange
-	for len(props) > 0 {
-		prop, block := props[0].Prop, props[0].Vertex.Local()/cache.ColumnBlock
+	for order := byProp(props); len(order) > 0; {
+		first := &props[order[0]]
+		prop, block := first.Prop, first.Vertex.Local()/cache.ColumnBlock
 		buf = buf[:0]
 		simple := true
 		n := 0
-		for ; n < len(props) && props[n].Prop == prop && props[n].Vertex.Local()/cache.ColumnBlock == block; n++ {
-			p := &props[n]
+		for ; n < len(order); n++ {
+			p := &props[order[n]]
+			if p.Prop != prop || p.Vertex.Local()/cache.ColumnBlock != block {
+				break
+			}
 			simple = simple && !p.Unknown && cache.Simple(p.Value.Kind())
 			buf = append(buf, cache.ValueChange{Vertex: p.Vertex.Local(), Value: p.Value})
 		}
@@ -156,13 +159,20 @@ func noteProps(seq uint64, c *cache.Columns, props []staging.PropChange) {
 			c.InvalidateColumn(seq, prop, block)
 		}
 		c.Changed(seq, prop, buf)
-		props = props[n:]
+		order = order[n:]
 	}
 }
 
-// byProp returns changes in the order of their properties and blocks, those of one block as they were made.
-func byProp(props []staging.PropChange) []staging.PropChange {
+// byProp returns the places of changes in the order of their properties and blocks, those of one block as they were made.
+func byProp(props []staging.PropChange) []int32 {
 	block := func(p *staging.PropChange) graph.VertexID { return p.Vertex / cache.ColumnBlock }
+	compare := func(a, b staging.PropChange) int {
+		return cmp.Or(cmp.Compare(a.Prop, b.Prop), cmp.Compare(block(&a), block(&b)))
+	}
+	if len(props) <= len(asMade) && slices.IsSortedFunc(props, compare) {
+		return asMade[:len(props)]
+	}
+	order := make([]int32, len(props))
 	var ids []graph.PropID
 	var ends []int // beside ids
 	var last []graph.VertexID
@@ -183,26 +193,42 @@ func byProp(props []staging.PropChange) []staging.PropChange {
 		}
 	}
 	if !sorted {
-		slices.SortStableFunc(props, func(a, b staging.PropChange) int {
-			return cmp.Or(cmp.Compare(a.Prop, b.Prop), cmp.Compare(block(&a), block(&b)))
+		type place struct {
+			prop  graph.PropID
+			at    int32
+			block graph.VertexID
+		}
+		places := make([]place, len(props))
+		for i := range props {
+			places[i] = place{props[i].Prop, int32(i), block(&props[i])}
+		}
+		slices.SortFunc(places, func(a, b place) int {
+			return cmp.Or(cmp.Compare(a.prop, b.prop), cmp.Compare(a.block, b.block), cmp.Compare(a.at, b.at))
 		})
-		return props
-	}
-	if len(ids) < 2 {
-		return props
+		for i := range places {
+			order[i] = places[i].at
+		}
+		return order
 	}
 	for i, n, at := 0, 0, 0; i < len(ends); i++ {
 		n, ends[i] = ends[i], at
 		at += n
 	}
-	out := make([]staging.PropChange, len(props))
 	for i := range props {
 		at := slices.Index(ids, props[i].Prop)
-		out[ends[at]] = props[i]
+		order[ends[at]] = int32(i)
 		ends[at]++
 	}
-	return out
+	return order
 }
+
+// asMade is the order of a few changes that are in order.
+var asMade = func() (order [32]int32) {
+	for i := range order {
+		order[i] = int32(i)
+	}
+	return order
+}()
 
 // fewProps is how many properties are looked through one by one.
 const fewProps = 16
