@@ -95,6 +95,7 @@ func (a *arena) grow(n int) *region {
 	if err != nil {
 		return nil
 	}
+	adviseHuge(mem)
 	g := size / granule
 	r := &region{mem: mem, used: make([]uint64, (g+63)/64), free: g, fits: g, own: own}
 	if g&63 != 0 {

@@ -1,5 +1,7 @@
-//go:build unix && !linux && !race
+//go:build !linux || race
 
 package cache
 
 func adviseHuge([]byte) {}
+
+func adviseSmall([]byte) {}

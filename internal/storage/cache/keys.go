@@ -18,6 +18,8 @@ const (
 	keyStripes = 1 << 8 // locks
 	// leastKeyBudget is the cache's budget in bytes below which no keys are kept.
 	leastKeyBudget = 1 << 24
+	// crowdedKeys is the share of slots, 1 in so many, from which on almost every page holds a key, so that huge pages take no more memory.
+	crowdedKeys = 16
 )
 
 // keySlot is a key and its owner; a slot without an owner's graph is free.
@@ -38,6 +40,7 @@ type keyTable struct {
 	mu    sync.Mutex   // guards changes of mem; reads are guarded by any of locks, changes by all
 	mem   []byte
 	slots []keySlot
+	taken atomic.Int64  // free slots that a key was put into
 	last  atomic.Uint32 // number given to a Keys
 }
 
@@ -81,6 +84,7 @@ func (t *keyTable) resize(n int) {
 	}
 	mem := t.mem
 	t.mem, t.slots = nil, nil
+	t.taken.Store(0)
 	for i := range t.locks {
 		t.locks[i].Unlock()
 	}
@@ -108,6 +112,7 @@ func (t *keyTable) make() {
 	if err != nil {
 		return
 	}
+	adviseSmall(mem)
 	for i := range t.locks {
 		t.locks[i].Lock()
 	}
@@ -186,6 +191,9 @@ func (k *Keys) Put(seq uint64, index graph.IndexID, key []byte, owner graph.Vert
 		if s.graph == 0 {
 			to = s
 		}
+	}
+	if to.graph == 0 && t.taken.Add(1) == int64(len(t.slots)/crowdedKeys) {
+		adviseHuge(t.mem)
 	}
 	*to = keySlot{graph: k.number.Load(), index: uint32(index), since: seq, owner: owner, n: uint8(len(key))}
 	copy(to.key[:], key)
