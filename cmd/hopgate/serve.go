@@ -121,6 +121,7 @@ type backing struct {
 	waits  func() bool                // reports whether requests wait for a shard that has no other replica
 	resize func(bytes int64)          // sets the memory of the topology cache
 	leave  func(within time.Duration) // waits until the other processes do without this one
+	warm   func(context.Context)      // fills caches for the first requests
 }
 
 // keptShards returns how many shards of a graph the process begins with.
@@ -135,7 +136,7 @@ func openLocal(ctx context.Context, c *config.Config, memory config.Budget, log 
 	if err != nil {
 		return backing{}, err
 	}
-	return backing{store: s, dir: c.DataDir, ready: s.Writable, resize: s.SetTopologyBytes}, nil
+	return backing{store: s, dir: c.DataDir, ready: s.Writable, resize: s.SetTopologyBytes, warm: s.Warm}, nil
 }
 
 // storeOptions returns the options of a store that no longer waits for room on a full disk once ctx ends.
@@ -259,6 +260,7 @@ func serve(ctx context.Context, c *config.Config, reload *reloader, open func(co
 		return err
 	}
 	if err = ready(ctx, s.log, c, s.engine, addrs); err == nil {
+		s.warm(ctx)
 		stopReloads := s.reloader.handle(s.hangups)
 		select {
 		case err = <-srv.Failed():
@@ -367,6 +369,20 @@ func (s *serving) govern(ctx context.Context) {
 		g.run(governing)
 	}()
 	s.onClose(func() error { end(); <-governed; return nil }) // before the store closes
+}
+
+// warm fills caches beside the first requests.
+func (s *serving) warm(ctx context.Context) {
+	if s.backing.warm == nil {
+		return
+	}
+	ctx, stop := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.backing.warm(ctx)
+	}()
+	s.onClose(func() error { stop(); <-done; return nil }) // before the store closes
 }
 
 // flush sends the last traces and metrics to the collector.

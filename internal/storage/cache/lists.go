@@ -83,6 +83,13 @@ func (c *Cache) NewLists(ids IDs) *Lists {
 // Counts returns what readers have found.
 func (l *Lists) Counts() Counts { return l.counts.load() }
 
+// Roomy reports whether more than half of the cache is free.
+func (l *Lists) Roomy() bool {
+	l.cache.mu.Lock()
+	defer l.cache.mu.Unlock()
+	return 2*l.cache.arena.used < l.cache.arena.budget
+}
+
 // IDs is the packing of the targets.
 func (l *Lists) IDs() IDs { return l.ids }
 
