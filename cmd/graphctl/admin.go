@@ -203,7 +203,7 @@ func newVersion(a *app) *cobra.Command {
 		Use: "version", Short: "Show the versions of the client and the server", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			w := cmd.OutOrStdout()
-			fmt.Fprintln(w, "graphctl", version.Version(), version.Commit())
+			fmt.Fprintln(w, "graphctl", version.Build())
 			conn, ctx, cancel, err := a.Dial(cmd.Context())
 			if err != nil {
 				return err

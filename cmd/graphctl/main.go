@@ -12,6 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/cli/client"
 	"github.com/hopgate/hopgate/internal/cli/diagnose"
 	"github.com/hopgate/hopgate/internal/cli/member"
+	"github.com/hopgate/hopgate/internal/version"
 )
 
 func main() {
@@ -35,7 +36,7 @@ func run(ctx context.Context, args []string) int {
 
 func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
-		Use: "graphctl", Short: "Load, query and inspect graphs of a Hopgate server", SilenceUsage: true, SilenceErrors: true,
+		Use: "graphctl", Short: "Load, query and inspect graphs of a Hopgate server", Version: version.Build(), SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.Args = client.OnlySubcommands

@@ -18,7 +18,7 @@ func main() { os.Exit(run(context.Background(), os.Args[1:])) }
 // run runs one command line and returns the exit code.
 func run(ctx context.Context, args []string) int {
 	root := &cobra.Command{
-		Use: "hopgate", Short: "A graph query gateway over sharded LSM storage", Version: version.Version(),
+		Use: "hopgate", Short: "A graph query gateway over sharded LSM storage", Version: version.Build(),
 		SilenceUsage: true, SilenceErrors: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -40,7 +40,7 @@ func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
 		Run: func(cmd *cobra.Command, _ []string) {
-			fmt.Fprintln(cmd.OutOrStdout(), "hopgate", version.Version(), version.Commit())
+			fmt.Fprintln(cmd.OutOrStdout(), "hopgate", version.Build())
 		},
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"github.com/hopgate/hopgate/internal/version"
 )
 
 //go:embed static
@@ -46,6 +48,9 @@ func New() (*Console, error) {
 		data, err := static.ReadFile("static/" + e.Name())
 		if err != nil {
 			return nil, err
+		}
+		if e.Name() == "index.html" {
+			data = bytes.Replace(data, []byte("{{version}}"), []byte(version.Number), 1)
 		}
 		f, err := pack(e.Name(), data)
 		if err != nil {

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/version"
 )
 
 func ask(t *testing.T, path string, header ...string) *http.Response {
@@ -55,6 +57,9 @@ func TestFiles(t *testing.T) {
 		require.Equal(t, policy, again.Header.Get("Content-Security-Policy"), path)
 		require.Empty(t, ask(t, path, "Accept-Encoding", "gzip;q=0").Header.Get("Content-Encoding"))
 	}
+	page, err := io.ReadAll(ask(t, "/").Body)
+	require.NoError(t, err)
+	require.Contains(t, string(page), "Hopgate <small>"+version.Number+"</small>")
 	require.Equal(t, http.StatusNotFound, ask(t, "/console/none.js").StatusCode)
 	require.Equal(t, http.StatusNotFound, ask(t, "/console/../console.go").StatusCode)
 }

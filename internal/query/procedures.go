@@ -27,7 +27,7 @@ type host struct{ e *Engine }
 func (h host) Store() shard.Store { return h.e.store }
 
 func (h host) Server() procedure.Server {
-	return procedure.Server{Version: version.Version(), Neo4j: h.e.opt.Neo4jVersion, Bolt: h.e.sessions.Bolt()}
+	return procedure.Server{Version: version.Number, Neo4j: h.e.opt.Neo4jVersion, Bolt: h.e.sessions.Bolt()}
 }
 
 // Operations implements procedure.Host.

@@ -79,7 +79,7 @@ func process() []prometheus.Collector {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewBuildInfoCollector(),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "hopgate_build_info", Help: "1; the labels are the version and the commit of the program.",
-			ConstLabels: prometheus.Labels{"version": version.Version(), "commit": version.Commit()},
+			ConstLabels: prometheus.Labels{"version": version.Number, "commit": version.Commit()},
 		}, func() float64 { return 1 }),
 	}
 }

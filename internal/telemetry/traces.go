@@ -41,7 +41,7 @@ func NewTraces(ctx context.Context, e *query.Engine, url string) (*Traces, error
 
 // self identifies the process to a collector.
 func self() *resource.Resource {
-	return resource.NewSchemaless(attribute.String("service.name", "hopgate"), attribute.String("service.version", version.Version()))
+	return resource.NewSchemaless(attribute.String("service.name", "hopgate"), attribute.String("service.version", version.Number))
 }
 
 // Close sends the remaining traces until ctx ends.

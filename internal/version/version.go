@@ -1,18 +1,16 @@
-// Package version tells what a program was built from.
+// Package version tells which release a program is, and what it was built from.
 package version
 
-import "runtime/debug"
+import (
+	"runtime/debug"
+	"sync"
+)
 
-// Version returns the program's version from the build information.
-func Version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
-		return info.Main.Version
-	}
-	return "dev"
-}
+// Number is the release that the tree is, or becomes. The chart has the same, and what a release consists of takes it from there.
+const Number = "0.1.0"
 
 // Commit returns the revision that the program was built from, if known.
-func Commit() string {
+var Commit = sync.OnceValue(func() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" {
@@ -21,4 +19,12 @@ func Commit() string {
 		}
 	}
 	return ""
+})
+
+// Build names the release and the revision, if known.
+func Build() string {
+	if commit := Commit(); commit != "" {
+		return Number + " " + commit
+	}
+	return Number
 }

@@ -100,7 +100,7 @@ func debugInfo(ctx context.Context, s *client.Server, w io.Writer, watch time.Du
 			return err
 		}
 	}
-	if err := add("client.txt", []byte(version.Version()+" "+version.Commit()+"\n")); err != nil {
+	if err := add("client.txt", []byte(version.Build()+"\n")); err != nil {
 		return err
 	}
 	if watch > 0 {

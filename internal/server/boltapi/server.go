@@ -271,5 +271,5 @@ func (s *Server) agent() string {
 	if neo4j == "" {
 		neo4j = query.Neo4jVersion
 	}
-	return fmt.Sprintf("Neo4j/%s (Hopgate %s)", neo4j, version.Version())
+	return fmt.Sprintf("Neo4j/%s (Hopgate %s)", neo4j, version.Number)
 }

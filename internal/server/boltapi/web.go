@@ -127,7 +127,7 @@ func (s *Server) document(r *http.Request) document {
 	if neo4j == "" {
 		neo4j = query.Neo4jVersion
 	}
-	d := document{Neo4j: neo4j, Edition: "community", Hopgate: version.Version()}
+	d := document{Neo4j: neo4j, Edition: "community", Hopgate: version.Number}
 	bolt, web := s.host.Address(listenerName), s.host.Address("http")
 	if _, port, err := net.SplitHostPort(bolt); err == nil {
 		at := net.JoinHostPort(host, port)

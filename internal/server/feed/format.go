@@ -90,7 +90,7 @@ func (d *debezium) appendState(dst []byte, e *changes.Event, after bool) []byte 
 // appendSource appends where an event comes from.
 func (d *debezium) appendSource(dst []byte, e *changes.Event) []byte {
 	if d.source == nil {
-		d.source = notation.AppendJSONString([]byte(`{"version":`), version.Version())
+		d.source = notation.AppendJSONString([]byte(`{"version":`), version.Number)
 		d.source = notation.AppendJSONString(append(d.source, `,"connector":"hopgate","name":`...), d.graph)
 		d.source = notation.AppendJSONString(append(d.source, `,"db":`...), d.graph)
 	}

@@ -163,5 +163,5 @@ func (s *adminService) SlowLog(_ context.Context, req *pb.SlowLogRequest) (*pb.S
 }
 
 func (s *adminService) Version(context.Context, *pb.VersionRequest) (*pb.VersionResponse, error) {
-	return &pb.VersionResponse{Version: version.Version(), Commit: version.Commit(), GoVersion: runtime.Version()}, nil
+	return &pb.VersionResponse{Version: version.Number, Commit: version.Commit(), GoVersion: runtime.Version()}, nil
 }

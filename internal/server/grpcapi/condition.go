@@ -23,7 +23,7 @@ func condition(ctx context.Context) *fresh.Condition {
 	if list == nil {
 		return nil
 	}
-	return &fresh.Condition{None: strings.Join(list, ","), Format: "gRPC\n" + version.Version()}
+	return &fresh.Condition{None: strings.Join(list, ","), Format: "gRPC\n" + version.Build()}
 }
 
 // tagTrailer tells the tag of an answer, which is weak as protocol buffers have no one form, and whether the client has it. It may be nil.

@@ -71,7 +71,7 @@ type plainRequest struct {
 func newFlightService(drained context.Context, e *query.Engine, load *loadService, idle time.Duration) *flightService {
 	s := &sqlService{e: e}
 	for id, value := range map[flightsql.SqlInfo]any{
-		flightsql.SqlInfoFlightSqlServerName: "Hopgate", flightsql.SqlInfoFlightSqlServerVersion: version.Version(),
+		flightsql.SqlInfoFlightSqlServerName: "Hopgate", flightsql.SqlInfoFlightSqlServerVersion: version.Number,
 		flightsql.SqlInfoFlightSqlServerArrowVersion: arrow.PkgVersion, flightsql.SqlInfoFlightSqlServerReadOnly: false,
 		flightsql.SqlInfoFlightSqlServerSql: false, flightsql.SqlInfoFlightSqlServerSubstrait: false,
 		flightsql.SqlInfoFlightSqlServerTransaction: int32(sqlpb.SqlSupportedTransaction_SQL_SUPPORTED_TRANSACTION_NONE),

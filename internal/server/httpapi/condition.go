@@ -16,7 +16,7 @@ func condition(r *http.Request, f format) *fresh.Condition {
 	if r.Method != http.MethodGet && list == nil {
 		return nil
 	}
-	return &fresh.Condition{None: strings.Join(list, ","), Format: f.media + "\n" + version.Version()}
+	return &fresh.Condition{None: strings.Join(list, ","), Format: f.media + "\n" + version.Build()}
 }
 
 // unmodified answers that the client has the answer, if it does. weak is as for tag.

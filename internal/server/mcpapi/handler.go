@@ -182,7 +182,7 @@ const instructions = "A property graph, queried by openCypher. Call get-schema f
 
 // server returns the server of a session.
 func (s *session) server() *mcp.Server {
-	m := mcp.NewServer(&mcp.Implementation{Name: "hopgate", Title: "Hopgate graph " + s.graph, Version: version.Version()}, &mcp.ServerOptions{
+	m := mcp.NewServer(&mcp.Implementation{Name: "hopgate", Title: "Hopgate graph " + s.graph, Version: version.Number}, &mcp.ServerOptions{
 		Instructions: instructions,
 		Capabilities: &mcp.ServerCapabilities{
 			Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}, Prompts: &mcp.PromptCapabilities{},
