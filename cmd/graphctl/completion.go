@@ -44,7 +44,7 @@ func (a *app) addCompletions(cmd *cobra.Command) {
 	switch cmd.Name() {
 	case "load", "pprof":
 		return // these complete files, too
-	case "backup", "restore", "export":
+	case "backup", "restore", "export", "manual":
 		cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		}

@@ -54,7 +54,7 @@ func newRoot(a *app) *cobra.Command {
 	root.AddCommand(newTraverse(a), newPath(a))
 	root.AddCommand(
 		newQuery(a), newFetch(a), newExplain(a), newProfile(a), newLoad(a), newGenerate(), newSchema(a), newStats(a),
-		newPS(a), newKill(a), newSlowlog(a), newTop(a), newTrace(a), changes.Command(&a.Server), diagnose.DebugInfo(&a.Server), diagnose.Pprof(&a.Server), newBench(a), newBackup(a), newRestore(a), newCheck(a), member.Command(&a.Server), newOperation(a), newQuota(a), newRules(a), newExport(a), newMCP(a), newVersion(a),
+		newPS(a), newKill(a), newSlowlog(a), newTop(a), newTrace(a), changes.Command(&a.Server), diagnose.DebugInfo(&a.Server), diagnose.Pprof(&a.Server), newBench(a), newBackup(a), newRestore(a), newCheck(a), member.Command(&a.Server), newOperation(a), newQuota(a), newRules(a), newExport(a), newMCP(a), cli.Manual(), newVersion(a),
 	)
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {

@@ -23,7 +23,7 @@ func run(ctx context.Context, args []string) int {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Error{Code: cli.Usage, Err: err} })
-	root.AddCommand(newServe(), newGateway(), newShard(), newRecover(), newImport(), newRestore(), newCheck(), newIdle(), newConfig(), newToken(), newVersion())
+	root.AddCommand(newServe(), newGateway(), newShard(), newRecover(), newImport(), newRestore(), newCheck(), newIdle(), newConfig(), newToken(), cli.Manual(), newVersion())
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
