@@ -80,6 +80,10 @@ generate: ## Generate the API code.
 checkgenerate: generate ## Fail if generated code is not what is committed.
 	git diff --exit-code -- api/gen
 
+.PHONY: docs
+docs: ## Build the documents as a site into bin/site; a link that leads nowhere is an error.
+	NO_MKDOCS_2_WARNING=1 $$(tools/docs/venv.sh)/bin/mkdocs build -q
+
 .PHONY: bench
 bench: ## Run the benchmarks.
 	$(GO) test -run '^$$' -bench . -benchmem ./bench/...

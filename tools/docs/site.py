@@ -1,0 +1,75 @@
+"""Hooks of mkdocs: pages from outside of docs, links out of the site, llms.txt, and the check that the site loads nothing from elsewhere."""
+
+import html
+import posixpath
+import re
+from pathlib import Path
+
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File
+
+ROOT = Path(__file__).parents[2]
+# Files outside of docs that are pages of the site, by the page's name.
+PAGES = {"figures.md": "bench/README.md", "changelog.md": "CHANGELOG.md", "security.md": "SECURITY.md"}
+LINK = re.compile(r"\]\((?![a-z]+:|#|/)([^)#\s]+)(#[^)\s]*)?\)")
+FENCE = re.compile(r"(^```.*?^```$)", re.M | re.S)
+# What a page loads, as opposed to what it links to.
+LOADED = re.compile(r"<(?:script|img|iframe|source|video|audio|link)\b[^>]*?\b(?:src|href)=[\"']?((?:https?:)?//[^\"'\s>]+)[^>]*>", re.I)
+
+summaries = {}  # the first sentence of each page, by its name
+ordered = []  # the pages in the order of the navigation
+
+
+def on_files(files, config):
+    for name, path in PAGES.items():
+        files.append(File.generated(config, name, abs_src_path=str(ROOT / path)))
+    return files
+
+
+def on_page_markdown(markdown, page, config, files):
+    name = page.file.src_uri
+    folder = posixpath.dirname(PAGES.get(name, "docs/" + name))
+    shown = {path: page for page, path in PAGES.items()}
+
+    def target(match):
+        path, anchor = posixpath.normpath(posixpath.join(folder, match[1])), match[2] or ""
+        if path in shown:
+            uri = shown[path]
+        elif path.startswith("docs/"):
+            uri = path.removeprefix("docs/")
+        else:
+            kind = "tree" if (ROOT / path).is_dir() else "blob"
+            return f"]({config.repo_url}/{kind}/main/{path}{anchor})"
+        return f"]({posixpath.relpath(uri, posixpath.dirname(name) or '.')}{anchor})"
+
+    parts = FENCE.split(markdown)
+    parts[::2] = [LINK.sub(target, part) for part in parts[::2]]
+    return "".join(parts)
+
+
+def on_nav(nav, config, files):
+    ordered.extend(nav.pages)
+
+
+def on_page_content(content, page, config, files):
+    first = re.search(r"<p>(.*?)</p>", content, re.S)
+    text = " ".join(html.unescape(re.sub(r"<[^>]+>", "", first[1])).split()) if first else ""
+    summaries[page.file.src_uri] = re.split(r"(?<=[.!?]) ", text)[0]
+
+
+def on_post_build(config):
+    """Write llms.txt, a list of the pages with the first sentence of each, and look at what the pages load."""
+    lines = [f"# {config.site_name}", "", f"> {config.site_description}."]
+    section = None
+    for page in ordered:
+        if page.parent.title != section:
+            section = page.parent.title
+            lines += ["", f"## {section}", ""]
+        lines.append(f"- [{page.title}]({page.url or 'index.html'}): {summaries[page.file.src_uri]}")
+    site = Path(config.site_dir)
+    (site / "llms.txt").write_text("\n".join(lines) + "\n")
+
+    foreign = [f"{file.relative_to(site)}: {m[1]}" for file in site.rglob("*.html") for m in LOADED.finditer(file.read_text())
+               if not re.search(r'rel="?(canonical|prev|next|edit)', m[0])]
+    if foreign:
+        raise PluginError("the site loads from other hosts:\n" + "\n".join(foreign))
