@@ -80,6 +80,10 @@ generate: ## Generate the API code.
 checkgenerate: generate ## Fail if generated code is not what is committed.
 	git diff --exit-code -- api/gen
 
+.PHONY: reference
+reference: ## Write the pages of docs/reference and the answers of the documents' statements, which tests compare with the code.
+	$(GO) test -count=1 -run 'Reference|Functions|Procedures|Pages' ./internal/docs ./internal/config ./cmd/graphctl ./cmd/hopgate -rewrite
+
 .PHONY: docs
 docs: ## Build the documents as a site into bin/site; a link that leads nowhere is an error.
 	NO_MKDOCS_2_WARNING=1 $$(tools/docs/venv.sh)/bin/mkdocs build -q

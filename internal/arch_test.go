@@ -23,6 +23,7 @@ const layers = `
 internal/conformance
 internal/conformance/tool
 internal/alloctest
+internal/docs
 internal/size
 internal/faultnet
 internal/version

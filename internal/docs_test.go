@@ -24,7 +24,7 @@ var (
 // that begins at the root of the tree.
 func TestPaths(t *testing.T) {
 	documents := []string{"../README.md", "../ARCHITECTURE.md", "../CONTRIBUTING.md", "../SECURITY.md", "../CHANGELOG.md"}
-	for _, pattern := range []string{"../docs/*.md", "../docs/howto/*.md", "../bench/README.md", "../bench/*/*.md"} {
+	for _, pattern := range []string{"../docs/*.md", "../docs/howto/*.md", "../docs/reference/*.md", "../bench/README.md", "../bench/*/*.md"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil || len(found) == 0 {
 			t.Fatal(pattern, found, err)

@@ -1,0 +1,101 @@
+package docs
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
+	"github.com/hopgate/hopgate/internal/loader/resource"
+	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/shard/local"
+)
+
+// engine runs the statements of the documents.
+type engine struct{ *query.Engine }
+
+// newEngine returns an engine with an empty graph, whose statements read the files of a directory.
+func newEngine(t *testing.T, files string) engine {
+	store, err := local.Open(local.Options{Dir: t.TempDir(), Shards: 1, LogBytes: 1 << 20, Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	t.Cleanup(func() { store.Close() })
+	return engine{query.New(store, query.Options{Open: resource.NewOpener(files, resource.List{}).Open})}
+}
+
+// run runs a statement and returns its columns and the texts of its rows.
+func (e engine) run(statement string) (columns []string, rows [][]string, err error) {
+	ctx := context.Background()
+	res, err := e.Query(ctx, query.Request{Statement: statement})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer res.Close()
+	for {
+		b, err := res.Next()
+		if b == nil || err != nil {
+			return res.Columns, rows, err
+		}
+		for i := range b.N {
+			row := make([]string, len(b.Cols))
+			for k := range row {
+				row[k] = string(notation.Append(nil, b.Cols[k].Value(i)))
+			}
+			rows = append(rows, row)
+		}
+	}
+}
+
+// answer runs a statement and shows what a reader gets: a value, a table, the code and the message of an error, or nothing.
+func (e engine) answer(statement string) string {
+	columns, rows, err := e.run(statement)
+	switch {
+	case err != nil:
+		g := graph.AsError(err)
+		return g.Code + ": " + g.Msg + "\n"
+	case len(columns) == 0:
+		return ""
+	case len(columns) == 1 && len(rows) == 1:
+		return rows[0][0] + "\n"
+	}
+	return table(columns, rows)
+}
+
+// failure returns an answer that is an error.
+func failure(answer string) string {
+	if strings.HasPrefix(answer, "Neo.") {
+		return answer
+	}
+	return ""
+}
+
+// table aligns rows below the names of their columns.
+func table(columns []string, rows [][]string) string {
+	widths := make([]int, len(columns))
+	lines := append([][]string{columns, nil}, rows...)
+	for _, line := range lines {
+		for i, cell := range line {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	lines[1] = make([]string, len(columns))
+	for i, w := range widths {
+		lines[1][i] = strings.Repeat("-", w)
+	}
+	var b strings.Builder
+	for n, line := range lines {
+		var out strings.Builder
+		for i, cell := range line {
+			if i > 0 {
+				out.WriteString(map[bool]string{true: "-+-", false: " | "}[n == 1])
+			}
+			out.WriteString(cell + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)))
+		}
+		b.WriteString(strings.TrimRight(out.String(), " ") + "\n")
+	}
+	return b.String()
+}
