@@ -17,14 +17,7 @@ func main() { os.Exit(run(context.Background(), os.Args[1:])) }
 
 // run runs one command line and returns the exit code.
 func run(ctx context.Context, args []string) int {
-	root := &cobra.Command{
-		Use: "hopgate", Short: "A graph query gateway over sharded LSM storage", Version: version.Build(),
-		SilenceUsage: true, SilenceErrors: true, Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Error{Code: cli.Usage, Err: err} })
-	root.AddCommand(newServe(), newGateway(), newShard(), newRecover(), newImport(), newRestore(), newCheck(), newIdle(), newConfig(), newToken(), cli.Manual(), newVersion())
-	root.CompletionOptions.HiddenDefaultCmd = true
+	root := newRoot()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
@@ -34,6 +27,19 @@ func run(ctx context.Context, args []string) int {
 		fmt.Fprintln(os.Stderr, "hopgate:", strings.TrimSpace(line))
 	}
 	return cli.ExitCode(err)
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use: "hopgate", Short: "A graph query gateway over sharded LSM storage", Version: version.Build(),
+		SilenceUsage: true, SilenceErrors: true, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Error{Code: cli.Usage, Err: err} })
+	root.AddCommand(newServe(), newGateway(), newShard(), newRecover(), newImport(), newRestore(), newCheck(), newIdle(), newConfig(), newToken(), cli.Manual(), newVersion())
+	root.CompletionOptions.HiddenDefaultCmd = true
+	addExamples(root)
+	return root
 }
 
 func newVersion() *cobra.Command {

@@ -57,7 +57,7 @@ func TestFunctions(t *testing.T) {
 	pages, section := map[bool]*strings.Builder{}, ""
 	for apoc, title := range titles {
 		pages[apoc] = &strings.Builder{}
-		pages[apoc].WriteString(generated + title + "Examples with people run on this graph:\n\n```cypher\n" + pair + "\n```\n")
+		pages[apoc].WriteString(Generated + title + "Examples with people run on this graph:\n\n```cypher\n" + pair + "\n```\n")
 	}
 	for _, row := range rows {
 		for i := range row {

@@ -67,5 +67,5 @@ func firstDifference(a, b string) (line int, inA, inB string) {
 	return 0, "", ""
 }
 
-// generated begins every page that is made from the code.
-const generated = "<!-- Made from the code by make reference. -->\n\n"
+// Generated begins every page that is made from the code.
+const Generated = "<!-- Made from the code by make reference. -->\n\n"

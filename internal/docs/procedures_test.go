@@ -66,7 +66,7 @@ func TestProcedures(t *testing.T) {
 		t.Errorf("testdata/procedures has an example of %s, which does not exist", name)
 	}
 	var b strings.Builder
-	b.WriteString(generated + "# Procedures\n\n`CALL` runs a procedure, and `YIELD` takes columns of its rows. `SHOW PROCEDURES` lists them too. " +
+	b.WriteString(Generated + "# Procedures\n\n`CALL` runs a procedure, and `YIELD` takes columns of its rows. `SHOW PROCEDURES` lists them too. " +
 		"The last statement of an example gives the answer below it. Each example runs on this graph:\n\n```cypher\n" + people + "\n```\n")
 	for i, f := range families {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n%s", f.title, f.about, sections[i].String())

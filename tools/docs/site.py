@@ -44,6 +44,7 @@ def on_page_markdown(markdown, page, config, files):
 
     parts = FENCE.split(markdown)
     parts[::2] = [LINK.sub(target, part) for part in parts[::2]]
+    parts[1::2] = [re.sub(r"^```(\w*).*", r"```\1", part, count=1) for part in parts[1::2]]  # without not-run and the like
     return "".join(parts)
 
 
