@@ -162,11 +162,11 @@ func oldIndex(list []graph.Index, c *cypher.DropIndex, params map[string]graph.V
 	if i >= 0 || c.IfExists {
 		return i, nil
 	}
-	what, code := "index", "IndexDropFailed"
+	what, code := "index", "DatabaseError.Schema.IndexDropFailed"
 	if c.Constraint {
-		what, code = "constraint", "ConstraintDropFailed"
+		what, code = "constraint", "DatabaseError.Schema.ConstraintDropFailed"
 	}
-	return i, graph.SchemaError(graph.KindInvalid, "DatabaseError.Schema."+code, "NotFound", "there is no %s %q", what, name)
+	return i, graph.SchemaError(graph.KindInvalid, code, "NotFound", "there is no %s %q", what, name)
 }
 
 func (e commands) createGraph(ctx context.Context, c *cypher.CreateGraph, params map[string]graph.Value, res *Result) error {

@@ -11,12 +11,8 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-func schemaError(kind graph.Kind, code, detail, format string, args ...any) error {
-	return graph.SchemaError(kind, "ClientError.Schema."+code, detail, format, args...)
-}
-
 func invalidTTL(detail, format string, args ...any) error {
-	return schemaError(graph.KindInvalid, "SchemaRuleCreationFailed", detail, format, args...)
+	return graph.SchemaError(graph.KindInvalid, "ClientError.Schema.SchemaRuleCreationFailed", detail, format, args...)
 }
 
 // AlterTTL runs CREATE LABEL, ALTER LABEL and the same of relationship types.
@@ -25,7 +21,7 @@ func AlterTTL(ctx context.Context, g shard.Graph, c *cypher.AlterTTL, params map
 	if c.Remove {
 		err := g.DropTTL(ctx, c.Label, c.Type)
 		if err != nil && graph.AsError(err).Kind == graph.KindNotFound {
-			return schemaError(graph.KindNotFound, "ConstraintNotFound", "NotFound", "%s has no TTL", name)
+			return graph.SchemaError(graph.KindNotFound, "ClientError.Schema.ConstraintNotFound", "NotFound", "%s has no TTL", name)
 		}
 		return err
 	}
@@ -38,7 +34,7 @@ func AlterTTL(ctx context.Context, g shard.Graph, c *cypher.AlterTTL, params map
 	case c.Create && old != nil && c.IfNotExists:
 		return nil
 	case c.Create && old != nil:
-		return schemaError(graph.KindExists, "EquivalentSchemaRuleAlreadyExists", "TTLExists", "%s has a TTL already; ALTER changes it", name)
+		return graph.SchemaError(graph.KindExists, "ClientError.Schema.EquivalentSchemaRuleAlreadyExists", "TTLExists", "%s has a TTL already; ALTER changes it", name)
 	case c.Create && len(options) == 0:
 		return internName(ctx, g, c)
 	}
@@ -55,7 +51,7 @@ func AlterTTL(ctx context.Context, g shard.Graph, c *cypher.AlterTTL, params map
 	case drop:
 		return g.DropTTL(ctx, c.Label, c.Type)
 	case t.After == 0:
-		return schemaError(graph.KindInvalid, "SchemaRuleCreationFailed", "InvalidTTL", "the options of %s name no ttl", name)
+		return graph.SchemaError(graph.KindInvalid, "ClientError.Schema.SchemaRuleCreationFailed", "InvalidTTL", "the options of %s name no ttl", name)
 	}
 	return g.SetTTL(ctx, t)
 }

@@ -38,7 +38,7 @@ func awaitIndexes(ctx context.Context, g shard.Graph, name string, seconds graph
 			}
 			there = true
 			if ix.Failure != "" {
-				return failed("Neo.DatabaseError.Schema.IndexCreationFailed", "IndexFailed", "the index %s could not be built: %s", ix.Name, ix.Failure)
+				return failed("DatabaseError.Schema.IndexCreationFailed", "IndexFailed", "the index %s could not be built: %s", ix.Name, ix.Failure)
 			}
 			if !ix.Online {
 				waiting = ix.Name
@@ -54,7 +54,7 @@ func awaitIndexes(ctx context.Context, g shard.Graph, name string, seconds graph
 		case <-ctx.Done():
 			return graph.DeadlineError(ctx.Err())
 		case <-late.C:
-			return failed("Neo.ClientError.Procedure.ProcedureTimedOut", "TimedOut", "the index %s is not online after %d s", waiting, seconds.Int())
+			return failed("ClientError.Procedure.ProcedureTimedOut", "TimedOut", "the index %s is not online after %d s", waiting, seconds.Int())
 		case <-tick.C:
 		}
 	}
