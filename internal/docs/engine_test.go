@@ -50,9 +50,11 @@ func (e engine) run(statement string) (columns []string, rows [][]string, err er
 	}
 }
 
-// answer runs a statement and shows what a reader gets: a value, a table, the code and the message of an error, or nothing.
-func (e engine) answer(statement string) string {
-	columns, rows, err := e.run(statement)
+// answer runs a statement and shows what a reader gets.
+func (e engine) answer(statement string) string { return show(e.run(statement)) }
+
+// show returns what a reader gets: a value, a table, the code and the message of an error, or nothing.
+func show(columns []string, rows [][]string, err error) string {
 	switch {
 	case err != nil:
 		g := graph.AsError(err)
