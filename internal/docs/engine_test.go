@@ -3,6 +3,8 @@ package docs
 import (
 	"context"
 	"log/slog"
+	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -13,6 +15,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/loader/resource"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/explain"
 	"github.com/hopgate/hopgate/internal/shard/local"
 )
 
@@ -29,12 +32,16 @@ func newEngine(t *testing.T, files string) engine {
 
 // run runs a statement and returns its columns and the texts of its rows.
 func (e engine) run(statement string) (columns []string, rows [][]string, err error) {
-	ctx := context.Background()
-	res, err := e.Query(ctx, query.Request{Statement: statement})
+	res, err := e.Query(context.Background(), query.Request{Statement: statement})
 	if err != nil {
 		return nil, nil, err
 	}
 	defer res.Close()
+	return read(res)
+}
+
+// read returns the columns of a result and the texts of its rows.
+func read(res *query.Result) (columns []string, rows [][]string, err error) {
 	for {
 		b, err := res.Next()
 		if b == nil || err != nil {
@@ -100,4 +107,33 @@ func table(columns []string, rows [][]string) string {
 		b.WriteString(strings.TrimRight(out.String(), " ") + "\n")
 	}
 	return b.String()
+}
+
+// explained runs a statement with parameters and shows what a reader gets: of EXPLAIN and PROFILE the plan, in which each operator is
+// above its inputs, with the rows of each.
+func (e engine) explained(statement string, params map[string]graph.Value) string {
+	res, err := e.Query(context.Background(), query.Request{Statement: statement, Params: params})
+	if err != nil {
+		return show(nil, nil, err)
+	}
+	defer res.Close()
+	columns, rows, err := read(res)
+	root := res.Summary().Plan
+	if root == nil || err != nil {
+		return show(columns, rows, err)
+	}
+	var lines [][]string
+	var walk func(n *explain.Node, depth int)
+	walk = func(n *explain.Node, depth int) {
+		line := []string{strings.TrimRight(strings.Repeat("  ", depth)+n.Operator+" "+n.Args, " "), strconv.FormatFloat(math.Round(n.Estimate), 'f', 0, 64)}
+		if n.Profiled {
+			line = append(line, strconv.FormatInt(n.Rows, 10))
+		}
+		lines = append(lines, line)
+		for _, c := range n.Children {
+			walk(c, depth+1)
+		}
+	}
+	walk(root, 0)
+	return table([]string{"operator", "estimated", "rows"}[:len(lines[0])], lines)
 }

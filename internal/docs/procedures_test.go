@@ -26,7 +26,7 @@ var families = []struct{ prefix, title, about string }{
 	{"apoc.merge.", "APOC: merge", "As MERGE, with labels, types and keys as values."},
 	{"apoc.refactor.", "APOC: refactor", "They change the shape of a graph in the transaction of the statement."},
 	{"apoc.path.", "APOC: paths", "[cypher.md](../cypher.md#paths-by-filters) describes the filters."},
-	{"apoc.load.", "APOC: load", "They read what [LOAD CSV](../cypher.md#load-csv) may read."},
+	{"apoc.load.", "APOC: load", "They read what [LOAD CSV](../load-csv.md) may read."},
 	{"apoc.periodic.", "APOC: batches", "They commit batch by batch."},
 	{"apoc.meta.", "APOC: meta", "They describe the graph from counters and a sample."},
 	{"apoc.schema.", "APOC: schema", "They describe and make indexes."},
