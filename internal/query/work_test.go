@@ -98,6 +98,7 @@ var works = []work{
 	{operator: "CountStore", world: leaves, statement: "MATCH (n:Leaf) RETURN count(*)"},
 	{operator: "BlockAggregate", world: hub, statement: "MATCH ()-[r:H]->() RETURN max(r.k)"},
 	{operator: "EdgeGroups", world: pairs, statement: "MATCH (a:V)-[:R]->(b:W) WITH a.k AS k, b.k AS l, count(*) AS c RETURN sum(c)"},
+	{operator: "Fallback", world: pairs, statement: "MATCH (a:V)-[:R]->(b:W) WITH a.k + b.k AS k, count(*) AS c RETURN sum(c)"},
 	{operator: "MultiplicityCount", world: pairs, statement: "MATCH (a:V)-[:R]->(b)<-[:R]-(c) RETURN count(*)"},
 	{operator: "PathMultiplicity", world: pairs, statement: "MATCH (a:V)-[:R]->(b)<-[:R]-(c) RETURN a.k, count(*)"},
 	{operator: "PairMultiplicity", world: pairs, statement: "MATCH (b)<-[:R]-(a:V)-[:R]->(c) WHERE b <> c RETURN count(*)"},

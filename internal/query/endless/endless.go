@@ -147,6 +147,7 @@ var operators = []Request{
 	{Operator: "BlockAggregate", Statement: "MATCH ()-[r:U]->() WITH max(r.k) AS c " + again + "RETURN sum(c + x)"},
 	{Operator: "BlockAggregate", What: "of groups", Statement: "MATCH (a:D) WITH a.k AS k, count(*) AS c " + again + "RETURN sum(c + x)"},
 	{Operator: "EdgeGroups", Statement: "MATCH (a:D)-[:W]->(b:D) WITH a.k AS k, b.k AS l, count(*) AS c " + again + "RETURN sum(c + x)"},
+	{Operator: "Fallback", Statement: "MATCH (a:D)-[:W]->(b:D) WITH a.k + b.k AS k, count(*) AS c " + again + "RETURN sum(c + x)"},
 	{Operator: "MultiplicityCount", Statement: again + "MATCH (a:D)-[:W]->(b)-[:U]->(c) RETURN count(*)"},
 	{Operator: "PathMultiplicity", Statement: again + "MATCH (a:D)-[:W]->(b)-[:U]->(c) RETURN a.k, count(*)"},
 	{Operator: "PairMultiplicity", Statement: "MATCH (b)<-[:W]-(a:D)-[:W]->(c) WHERE b <> c WITH count(*) AS c " + again + "RETURN sum(c + x)"},

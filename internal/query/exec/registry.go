@@ -89,6 +89,8 @@ func compileNode(c *compile.Compiler, n plan.Node, need plan.ColSet) *runtime.St
 		return relational.BlockAggregate(c, n, need)
 	case *plan.EdgeGroups:
 		return relational.EdgeGroups(c, n, need)
+	case *plan.Fallback:
+		return relational.Fallback(c, n, need)
 	case *plan.Create:
 		return write.Create(c, n, need)
 	case *plan.Merge:

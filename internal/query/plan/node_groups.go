@@ -1,39 +1,63 @@
 package plan
 
-import "github.com/hopgate/hopgate/internal/graph"
+import (
+	"maps"
+	"slices"
 
-// EdgeGroups returns the rows of Input, which counts the edges of Type by properties of their ends, or, with Identical, which has one
-// row for each edge with its properties and a 1: of those with identical properties there may be one row, with their number. The shards
-// group the vertices of both ends first; if there are too many groups, Input runs.
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// EdgeGroups returns the rows of Input, which counts the edges of Type by properties of their ends. The shards group
+// the vertices of both ends first; if there are too many groups, Input runs.
+//
+// Without Input it is below a Fallback: its rows are groups of identical values, for what is computed from them (1 and 1.0 are apart), with
+// their numbers.
 type EdgeGroups struct {
 	Input  Node
 	Type   string
 	Dir    graph.Direction
 	Ends   [2]GroupEnd // the vertex whose list has the edge, and the far end
 	Same   bool        // the ends are numbered alike
-	// Identical says that groups are of identical values, for what is computed from them: 1 and 1.0 are apart.
-	Identical bool
 	Places map[Col]GroupKey
 }
 
 // GroupEnd is one end of the edges of an EdgeGroups.
 type GroupEnd struct {
-	Label string // "": any
-	Keys  []string
+	Vertex Col
+	Label  string // "": any
+	Keys   []string
 }
 
 // GroupKey is the place of a key in an EdgeGroups: an end and the place among its keys.
 type GroupKey struct{ End, At int }
 
-func (n *EdgeGroups) inputs(f func(*Node)) { f(&n.Input) }
+func (n *EdgeGroups) inputs(f func(*Node)) {
+	if n.Input != nil {
+		f(&n.Input)
+	}
+}
 
 func (*EdgeGroups) exprs(exprVisitor) {}
 
-func (n *EdgeGroups) describe(_ *formatter) (name, args string) {
-	return "EdgeGroupAggregation", "[:" + n.Type + "]"
+func (n *EdgeGroups) describe(f *formatter) (name, args string) {
+	args = "[:" + n.Type + "]"
+	if n.Input == nil {
+		sep := " BY "
+		for _, c := range slices.Sorted(maps.Keys(n.Places)) {
+			e := n.Ends[n.Places[c].End]
+			args += sep + f.col(e.Vertex) + "." + e.Keys[n.Places[c].At] + " AS " + f.col(c)
+			sep = ", "
+		}
+	}
+	return "EdgeGroupAggregation", args
 }
 
-func (*EdgeGroups) rows(_ *Estimator, in float64) float64 { return in }
+func (n *EdgeGroups) rows(e *Estimator, in float64) float64 {
+	if n.Input == nil {
+		return max(1, float64(e.o.Counts.ByType[n.Type])*guessGroups)
+	}
+	return in
+}
 
 // Key returns the place of an output column, or nil for a count.
 func (n *EdgeGroups) Key(c Col) *GroupKey {
@@ -41,4 +65,27 @@ func (n *EdgeGroups) Key(c Col) *GroupKey {
 		return &k
 	}
 	return nil
+}
+
+// Fallback returns the rows of Groups, whose EdgeGroups has no Input. If there are too many groups, it returns those of Rows, which are the
+// same, from the edges.
+type Fallback struct {
+	Groups, Rows Node
+	Cols         []Col
+}
+
+func (n *Fallback) inputs(f func(*Node)) {
+	f(&n.Groups)
+	f(&n.Rows)
+}
+
+func (*Fallback) exprs(exprVisitor) {}
+
+func (*Fallback) describe(_ *formatter) (name, args string) { return "Fallback", "" }
+
+func (n *Fallback) rows(e *Estimator, _ float64) float64 {
+	rows, seen := e.of(n.Rows), e.seen
+	e.of(n.Groups)
+	e.seen = min(e.seen, seen)
+	return rows
 }

@@ -99,6 +99,8 @@ func (b *quoter) of(n Node) int64 {
 		return b.join(n)
 	case *Product:
 		return b.product(n)
+	case *Fallback:
+		return b.of(n.Rows)
 	case *Union:
 		rows := int64(0)
 		for _, c := range n.Inputs {

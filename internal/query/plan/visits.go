@@ -433,7 +433,7 @@ func (e *Estimator) degrees(kind ApplyKind, sub Node) {
 // streams reports whether a node returns rows before its input has ended, all the way down to the source.
 func streams(n Node) bool {
 	switch n.(type) {
-	case *Sort, *Aggregate, *Eager, *Drain, *MultiplicityCount, *FrontierCount, *BlockAggregate, *EdgeGroups, *HashJoin, *Merge, *Create, *Set, *Delete:
+	case *Sort, *Aggregate, *Eager, *Drain, *MultiplicityCount, *FrontierCount, *BlockAggregate, *EdgeGroups, *Fallback, *HashJoin, *Merge, *Create, *Set, *Delete:
 		return false
 	}
 	ok := true

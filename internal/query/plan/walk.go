@@ -107,6 +107,56 @@ func Subexprs(e Expr, f func(*Expr)) {
 	}
 }
 
+// Replace returns a copy of an expression without a Subquery, in which each part that f returns something for is replaced by that.
+func Replace(e Expr, f func(Expr) Expr) Expr {
+	if with := f(e); with != nil {
+		return with
+	}
+	switch x := e.(type) {
+	case *Prop:
+		c := *x
+		e = &c
+	case *Op:
+		c := *x
+		c.Args = slices.Clone(x.Args)
+		e = &c
+	case *Call:
+		c := *x
+		c.Args = slices.Clone(x.Args)
+		e = &c
+	case *Case:
+		e = &Case{When: slices.Clone(x.When), Then: slices.Clone(x.Then), Else: x.Else}
+	case *ListLit:
+		e = &ListLit{Elems: slices.Clone(x.Elems)}
+	case *MapLit:
+		e = &MapLit{Keys: x.Keys, Elems: slices.Clone(x.Elems)}
+	case *MapProject:
+		c := *x
+		c.Elems = slices.Clone(x.Elems)
+		e = &c
+	case *Comprehension:
+		c := *x
+		e = &c
+	case *Quantifier:
+		c := *x
+		e = &c
+	case *Reduce:
+		c := *x
+		e = &c
+	case *HasLabels:
+		c := *x
+		e = &c
+	case *HasEdge:
+		c := *x
+		e = &c
+	case *IsType:
+		c := *x
+		e = &c
+	}
+	Subexprs(e, func(p *Expr) { *p = Replace(*p, f) })
+	return e
+}
+
 // Reads adds to s the columns that an expression reads from its row, except those that it binds itself.
 func (s ColSet) Reads(e Expr) {
 	if e == nil {

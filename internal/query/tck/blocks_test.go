@@ -92,8 +92,13 @@ func (w *blockWorld) run(tx shard.Tx, text string, disable ...string) (out strin
 	}
 	var find func(o *exec.Operator)
 	find = func(o *exec.Operator) {
-		if (strings.HasSuffix(o.Name, "BlockAggregation") || o.Name == "EdgeGroupAggregation") && rows.Stats()[o.Inputs[0].ID].Rows == 0 {
-			direct = true
+		ran := len(o.Inputs) > 0 && rows.Stats()[o.Inputs[len(o.Inputs)-1].ID].Rows > 0
+		switch {
+		case o.Name == "Fallback":
+			direct = !ran
+			return
+		case strings.HasSuffix(o.Name, "BlockAggregation") || o.Name == "EdgeGroupAggregation":
+			direct = direct || !ran
 		}
 		for _, in := range o.Inputs {
 			find(in)

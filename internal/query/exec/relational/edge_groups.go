@@ -2,6 +2,7 @@ package relational
 
 import (
 	"context"
+	"errors"
 	goruntime "runtime"
 	"slices"
 
@@ -32,6 +33,61 @@ type edgeGroups struct {
 	out           runtime.Batch
 }
 
+// fallback returns the rows of its first input, or of its second one if that needs rows.
+type fallback struct {
+	ins  [2]runtime.Operator
+	from [2][]int // the positions of the columns
+	at   int
+	out  runtime.Batch
+	any  bool // an input has answered
+}
+
+// Fallback compiles a Fallback.
+func Fallback(c *compile.Compiler, n *plan.Fallback, need plan.ColSet) *runtime.Stage {
+	s := &runtime.Stage{Node: n}
+	for _, col := range n.Cols {
+		if need.Has(col) {
+			s.Cols = append(s.Cols, col)
+		}
+	}
+	s.Inputs = []*runtime.Stage{c.Compile(n.Groups, need), c.Compile(n.Rows, need)}
+	s.Build = func(_ *runtime.Run, kids []runtime.Operator) runtime.Operator {
+		return &fallback{ins: [2]runtime.Operator(kids), from: [2][]int{s.Inputs[0].Positions(s.Cols), s.Inputs[1].Positions(s.Cols)}}
+	}
+	return s
+}
+
+// Open implements runtime.Operator.
+func (x *fallback) Open(ctx context.Context) error {
+	x.at, x.any = 0, false
+	return x.ins[0].Open(ctx)
+}
+
+// Next implements runtime.Operator.
+func (x *fallback) Next(ctx context.Context) (*runtime.Batch, error) {
+	b, err := x.ins[x.at].Next(ctx)
+	if !x.any && x.at == 0 && errors.Is(err, shard.ErrRows) {
+		x.ins[0].Close()
+		x.at = 1
+		if err := x.ins[1].Open(ctx); err != nil {
+			return nil, err
+		}
+		b, err = x.ins[1].Next(ctx)
+	}
+	x.any = true
+	if b == nil || err != nil {
+		return nil, err
+	}
+	x.out.View(b, x.from[x.at])
+	return &x.out, nil
+}
+
+// Close implements runtime.Operator.
+func (x *fallback) Close() {
+	x.ins[0].Close()
+	x.ins[1].Close()
+}
+
 // endKeys numbers the combinations of keys of vertices.
 type endKeys struct {
 	end   *plan.GroupEnd
@@ -46,16 +102,22 @@ const (
 
 // EdgeGroups compiles an EdgeGroups.
 func EdgeGroups(c *compile.Compiler, n *plan.EdgeGroups, need plan.ColSet) *runtime.Stage {
-	in := c.Compile(n.Input, need)
-	s := &runtime.Stage{Node: n, Inputs: []*runtime.Stage{in}, Cols: in.Cols}
+	s := &runtime.Stage{Node: n}
+	if n.Input != nil {
+		in := c.Compile(n.Input, need)
+		s.Inputs, s.Cols = []*runtime.Stage{in}, in.Cols
+	} else {
+		s.Cols = need.Sorted()
+	}
 	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
-		x := &edgeGroups{
-			Input: runtime.Input{In: kids[0]}, r: r, node: n, cols: in.Cols, alone: r.Frame == nil, acct: runtime.Account{Run: r, Name: "EdgeGroups"},
+		x := &edgeGroups{r: r, node: n, cols: s.Cols, alone: r.Frame == nil, acct: runtime.Account{Run: r, Name: "EdgeGroups"}}
+		if len(kids) > 0 {
+			x.In = kids[0]
 		}
 		for i := range n.Ends {
 			e := &n.Ends[i]
 			x.ends[i] = &endKeys{end: e, table: NewGroupTable(r, "EdgeGroups", len(e.Keys))}
-			x.ends[i].table.identical = n.Identical
+			x.ends[i].table.identical = n.Input == nil
 		}
 		if n.Same {
 			x.ends[1] = x.ends[0]
@@ -73,7 +135,9 @@ func (x *edgeGroups) Open(context.Context) error {
 
 // Close implements runtime.Operator.
 func (x *edgeGroups) Close() {
-	x.In.Close()
+	if x.In != nil {
+		x.In.Close()
+	}
 	for _, k := range x.ends {
 		k.table.Reset()
 		k.codes = nil
@@ -90,7 +154,11 @@ func (x *edgeGroups) Next(ctx context.Context) (*runtime.Batch, error) {
 		if x.direct, err = x.count(ctx); err != nil {
 			return nil, err
 		}
-		if !x.direct {
+		switch {
+		case x.direct:
+		case x.In == nil:
+			return nil, shard.ErrRows
+		default:
 			if err := x.In.Open(ctx); err != nil {
 				return nil, err
 			}

@@ -68,12 +68,13 @@ func (o *optimizer) expands(n plan.Node) bool {
 }
 
 // edgeGroups is the rule EdgeGroups. Keys that are properties, with counts, come out of the matrix as they are. What is computed from
-// properties is computed for each of their groups:
+// properties is computed for each of their groups, unless these are too many:
 //
-//	Aggregation avg(b.age) BY left(a.name, 1) AS x    Aggregation avg(y) TIMES n BY left(z, 1) AS x
-//	  ExpandAll (a)-->(b)                               EdgeGroupAggregation
-//	                                                      Projection b.age AS y, a.name AS z, 1 AS n
-//	                                                        ExpandAll (a)-->(b)
+//	Aggregation avg(b.age) BY left(a.name, 1) AS x    Fallback
+//	  ExpandAll (a)-->(b)                               Aggregation avg(y) TIMES n BY left(z, 1) AS x
+//	                                                      EdgeGroupAggregation BY a.name AS z, b.age AS y
+//	                                                    Aggregation avg(b.age) BY left(a.name, 1) AS x
+//	                                                      ExpandAll (a)-->(b)
 func edgeGroups(o *optimizer, n plan.Node) plan.Node {
 	a, ok := n.(*plan.Aggregate)
 	if !ok || a.Times != nil || o.Query.Writes || !o.env.Features.Has(shard.Aggregates) {
@@ -83,47 +84,48 @@ func edgeGroups(o *optimizer, n plan.Node) plan.Node {
 	if g == nil {
 		return nil
 	}
+	inputs := &endProps{o: o, x: x, g: g}
 	aggs := countRows(a.Aggs, func(e plan.Expr) bool {
 		ref, ok := e.(*plan.ColRef)
 		return ok && (ref.Col == x.From || ref.Col == x.To || ref.Col == x.Edge)
 	})
-	plain := !slices.ContainsFunc(aggs, func(g plan.Agg) bool { return len(g.Args) > 0 })
-	inputs := &endProps{o: o, x: x}
-	for i := range a.Keys {
-		plain = plain && inputs.of(a.Keys[i].Expr) != nil
-		inputs.find(&a.Keys[i].Expr)
-	}
-	for i := range aggs {
-		for j := range aggs[i].Args {
-			inputs.find(&aggs[i].Args[j])
+	if !slices.ContainsFunc(aggs, func(g plan.Agg) bool { return len(g.Args) > 0 }) &&
+		!slices.ContainsFunc(a.Keys, func(k plan.Item) bool { return inputs.of(k.Expr) == nil }) {
+		if len(a.Keys) == 0 {
+			return nil
 		}
-	}
-	repeats, counts := a.Repeats()
-	switch {
-	case inputs.other || len(inputs.found) == 0:
-		return nil
-	case plain:
-		g.Input = a
 		for _, k := range a.Keys {
-			inputs.add(g, k.Expr.(*plan.Prop), k.Col)
+			inputs.add(inputs.of(k.Expr), k.Col)
 		}
-	case !repeats || inputs.unique():
+		g.Input = a
+		return inputs.grouped()
+	}
+	accept, depend := a.Repeats()
+	if !accept {
 		return nil
-	default:
-		g.Input, g.Identical = &plan.Project{Input: x, Items: inputs.replace(g)}, true
-		a.Input, a.Aggs = g, aggs
-		if counts {
-			p := g.Input.(*plan.Project)
-			rows := o.Query.NewCol("", graph.Null)
-			p.Items = append(p.Items, plan.Item{Col: rows, Expr: &plan.Const{Value: graph.IntValue(1)}})
-			a.Times = &plan.ColRef{Col: rows}
+	}
+	over := &plan.Aggregate{Input: g}
+	all := &plan.Fallback{Groups: over, Rows: a}
+	for _, k := range a.Keys {
+		over.Keys = append(over.Keys, plan.Item{Col: k.Col, Expr: inputs.replace(k.Expr)})
+		all.Cols = append(all.Cols, k.Col)
+	}
+	for _, f := range aggs {
+		f.Args = slices.Clone(f.Args)
+		for i := range f.Args {
+			f.Args[i] = inputs.replace(f.Args[i])
 		}
+		over.Aggs = append(over.Aggs, f)
+		all.Cols = append(all.Cols, f.Col)
 	}
-	g.Same = g.Ends[0].Label == g.Ends[1].Label && slices.Equal(g.Ends[0].Keys, g.Ends[1].Keys)
-	if plain {
-		return g
+	if inputs.other || len(g.Places) == 0 {
+		return nil
 	}
-	return a
+	if depend {
+		over.Times = &plan.ColRef{Col: o.Query.NewCol("", graph.Null)}
+	}
+	inputs.grouped()
+	return all
 }
 
 // groupedEdges returns the edges of an expansion, of one type and with at most a label at each end, as an EdgeGroups without keys; nil if it
@@ -144,6 +146,7 @@ func (o *optimizer) groupedEdges(n plan.Node) (*plan.EdgeGroups, *plan.Expand) {
 		return nil, nil
 	}
 	g := &plan.EdgeGroups{Type: x.Types[0], Dir: x.Dir, Places: map[plan.Col]plan.GroupKey{}}
+	g.Ends[0].Vertex, g.Ends[1].Vertex = x.From, x.To
 	for i, l := range []*plan.LabelExpr{scan.Labels, x.Labels} {
 		if l != nil && l.Op != plan.LabelName {
 			return nil, nil
@@ -155,12 +158,12 @@ func (o *optimizer) groupedEdges(n plan.Node) (*plan.EdgeGroups, *plan.Expand) {
 	return g, x
 }
 
-// endProps are the properties of the ends of edges that expressions read.
+// endProps makes properties of the ends of edges the keys of an EdgeGroups.
 type endProps struct {
 	o     *optimizer
 	x     *plan.Expand
-	found []*plan.Expr // where they are read
-	other bool         // something else of the row is read
+	g     *plan.EdgeGroups
+	other bool // something else of the edge or its ends is read, or what tells vertices apart
 }
 
 // of returns an expression as a property of an end, or nil.
@@ -173,57 +176,54 @@ func (s *endProps) of(e plan.Expr) *plan.Prop {
 	return nil
 }
 
-// find adds the properties that an expression reads.
-func (s *endProps) find(e *plan.Expr) {
-	if s.of(*e) != nil {
-		s.found = append(s.found, e)
-		return
-	}
-	reads := func(c plan.Col) bool { return c == s.x.From || c == s.x.To || c == s.x.Edge }
-	switch e := (*e).(type) {
-	case *plan.ColRef:
-		s.other = s.other || reads(e.Col)
-	case *plan.MakePath:
-		s.other = true
-	}
-	plan.Subexprs(*e, s.find)
-}
-
-// unique reports whether a property tells the vertices of its end apart, so that groups are no fewer than vertices.
-func (s *endProps) unique() bool {
-	return slices.ContainsFunc(s.found, func(e *plan.Expr) bool {
-		p := (*e).(*plan.Prop)
-		return slices.ContainsFunc(s.o.Indexes, func(ix graph.Index) bool {
-			return ix.Unique && len(ix.Props) == 1 && ix.Props[0] == p.Key
-		})
+// replace returns an expression over the keys, and makes the properties that it reads keys.
+func (s *endProps) replace(e plan.Expr) plan.Expr {
+	return plan.Replace(e, func(e plan.Expr) plan.Expr {
+		if p := s.of(e); p != nil {
+			return &plan.ColRef{Col: s.key(p)}
+		}
+		switch e := e.(type) {
+		case *plan.ColRef:
+			s.other = s.other || e.Col == s.x.From || e.Col == s.x.To || e.Col == s.x.Edge
+		case *plan.MakePath:
+			s.other = true
+		}
+		return nil
 	})
 }
 
-// replace makes each property a column, which it adds to the keys of g, and returns the columns.
-func (s *endProps) replace(g *plan.EdgeGroups) (items []plan.Item) {
-	for _, e := range s.found {
-		p := (*e).(*plan.Prop)
-		i := slices.IndexFunc(items, func(it plan.Item) bool {
-			q := it.Expr.(*plan.Prop)
-			return q.Key == p.Key && q.X.(*plan.ColRef).Col == p.X.(*plan.ColRef).Col
-		})
-		if i < 0 {
-			i = len(items)
-			items = append(items, plan.Item{Col: s.o.Query.NewCol("", graph.Null), Expr: p})
-			s.add(g, p, items[i].Col)
+// key returns the column of a property, which it makes a key. Groups by what is unique are no fewer than vertices.
+func (s *endProps) key(p *plan.Prop) plan.Col {
+	end := s.end(p)
+	for c, k := range s.g.Places {
+		if k.End == end && s.g.Ends[end].Keys[k.At] == p.Key {
+			return c
 		}
-		*e = &plan.ColRef{Col: items[i].Col}
 	}
-	return items
+	s.other = s.other || slices.ContainsFunc(s.o.Indexes, func(ix graph.Index) bool {
+		return ix.Unique && len(ix.Props) == 1 && ix.Props[0] == p.Key
+	})
+	c := s.o.Query.NewCol("", graph.Null)
+	s.add(p, c)
+	return c
+}
+
+func (s *endProps) end(p *plan.Prop) int {
+	if p.X.(*plan.ColRef).Col == s.x.To {
+		return 1
+	}
+	return 0
 }
 
 // add makes a property a key of its end.
-func (s *endProps) add(g *plan.EdgeGroups, p *plan.Prop, c plan.Col) {
-	end := 0
-	if p.X.(*plan.ColRef).Col == s.x.To {
-		end = 1
-	}
-	e := &g.Ends[end]
-	g.Places[c] = plan.GroupKey{End: end, At: len(e.Keys)}
+func (s *endProps) add(p *plan.Prop, c plan.Col) {
+	e := &s.g.Ends[s.end(p)]
+	s.g.Places[c] = plan.GroupKey{End: s.end(p), At: len(e.Keys)}
 	e.Keys = append(e.Keys, p.Key)
+}
+
+// grouped returns the EdgeGroups with its keys.
+func (s *endProps) grouped() plan.Node {
+	s.g.Same = s.g.Ends[0].Label == s.g.Ends[1].Label && slices.Equal(s.g.Ends[0].Keys, s.g.Ends[1].Keys)
+	return s.g
 }

@@ -105,7 +105,7 @@ var (
 		},
 		{
 			name:  "EdgeGroups",
-			why:   "Edges counted by properties of their ends need no rows: the groups of all vertices are numbered once, and each edge adds one to a cell of a matrix. Wrong with conditions and other aggregates, without direction, with an end of several labels, and slow where an end has many more vertices than there are edges.",
+			why:   "Edges counted by properties of their ends need no rows: the groups of all vertices are numbered once, and each edge adds one to a cell of a matrix. What is computed from such properties is computed for each cell. Wrong with conditions, for lists and percentiles, without direction, with an end of several labels; slow where an end has many more vertices than there are edges, and by the numbering alone where the matrix is too large.",
 			apply: edgeGroups,
 		},
 		{
