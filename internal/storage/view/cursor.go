@@ -18,6 +18,7 @@ type Cursor struct {
 	over  *Overlay // or nil
 	lower []byte   // the range, for the overlay
 	upper []byte
+	one   bool   // the range is of one keyspace
 	seen  uint64 // of over.changes
 	node  uint32 // of over, the first at or after the cursor; 0: none
 	base  bool   // the iterator is at a key
@@ -66,7 +67,10 @@ func (c *Cursor) seekMerged(key []byte) bool {
 	if bytes.Compare(from, c.lower) < 0 {
 		from = c.lower
 	}
-	c.node = c.over.search(from, nil)
+	c.node = 0
+	if !c.one || c.over.touches(c.lower) {
+		c.node = c.over.search(from, nil)
+	}
 	c.settle()
 	c.floor = append(c.floor[:0], key...)
 	c.set = true

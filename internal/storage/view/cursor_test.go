@@ -99,15 +99,20 @@ func TestCursor(t *testing.T) {
 
 // TestCursorModel walks at random over stored records under an overlay that grows, and compares each step with a map.
 func TestCursorModel(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(40) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		key := func() string { return fmt.Sprintf("%c%c", 'a'+rnd.IntN(6), 'a'+rnd.IntN(6)) }
 		all := map[string]string{}
 		for range rnd.IntN(20) {
 			all[key()] = "stored"
 		}
-		l := newLayers(t, all, "b", "f")
-		in := func(k string) bool { return k >= "b" && k < "f" }
+		lower, upper := "b", "f"
+		if seed%2 > 0 {
+			lower, upper = "c", "d"
+		}
+		l := newLayers(t, all, lower, upper)
+		l.cursor.one = seed%2 > 0
+		in := func(k string) bool { return k >= lower && k < upper }
 		check := func(what string, ok bool, want string, some bool) {
 			t.Helper()
 			if some {
@@ -138,7 +143,7 @@ func TestCursorModel(t *testing.T) {
 					i++
 				}
 			case 4:
-				k = min(k, "f")
+				k = min(k, upper)
 				i, _ = slices.BinarySearch(keys, k)
 				ok := l.cursor.SeekLT([]byte(k))
 				for n := rnd.IntN(4); ; n-- {

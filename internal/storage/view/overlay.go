@@ -18,10 +18,11 @@ type Overlay struct {
 	nodes   []overlayNode // the first is the head, so node 0 means none
 	links   []uint32      // of each node, its successors by level, from node.links on
 	height  int
-	bytes   int    // of keys and values
-	changes uint64 // counts the writes
-	free    []byte // memory for keys and values
-	block   int    // size of the last block of memory
+	bytes   int       // of keys and values
+	changes uint64    // counts the writes
+	spaces  [4]uint64 // a bit for each keyspace of the keys
+	free    []byte    // memory for keys and values
+	block   int       // size of the last block of memory
 
 	// last is the node that was written last, and near has the last node up to it on each level. Most keys come in order, so searches start
 	// here.
@@ -73,8 +74,16 @@ func (o *Overlay) search(key []byte, prev *[overlayHeight]uint32) uint32 {
 	return next
 }
 
+// touches reports whether a key of the keyspace of key was written.
+func (o *Overlay) touches(key []byte) bool {
+	return len(key) == 0 || o.spaces[key[0]>>6]>>(key[0]&63)&1 != 0
+}
+
 // get finds a key's node; 0 if the key was not written.
 func (o *Overlay) get(key []byte) uint32 {
+	if !o.touches(key) {
+		return 0
+	}
 	if n := o.search(key, nil); n != 0 && bytes.Equal(o.nodes[n].key, key) {
 		return n
 	}
@@ -129,6 +138,9 @@ func (o *Overlay) put(key, value []byte, deleted bool) {
 	}
 	o.height = max(o.height, height)
 	n := uint32(len(o.nodes))
+	if len(key) > 0 {
+		o.spaces[key[0]>>6] |= 1 << (key[0] & 63)
+	}
 	o.nodes = append(o.nodes, overlayNode{o.copy(key), o.copy(value), uint32(len(o.links)), deleted})
 	for level := range uint32(height) {
 		link := o.nodes[prev[level]].links + level

@@ -173,7 +173,7 @@ func (r *Reader) open(s slot, lower, upper []byte) (*Cursor, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cursor{it: it, over: r.v.over, lower: lower, upper: upper}
+	c := &Cursor{it: it, over: r.v.over, lower: lower, upper: upper, one: true}
 	r.cursors[s] = c
 	return c, nil
 }
