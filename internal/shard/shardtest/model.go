@@ -183,8 +183,13 @@ func (w *Model) someProps() []graph.Property {
 	return ps
 }
 
-// mutation makes a change for both sides.
-func (w *Model) mutation(tx, o shard.Tx) (a, b shard.Mutation) {
+// op is a random kind of change.
+func (w *Model) op() shard.Op {
+	return shard.Op([]int{0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 4, 5, 6, 6}[w.Rng.IntN(14)])
+}
+
+// mutation makes a change of a kind, if that is possible, for both sides.
+func (w *Model) mutation(tx, o shard.Tx, op shard.Op) (a, b shard.Mutation) {
 	r := w.Rng
 	set := func() {
 		var ls []graph.LabelID
@@ -206,7 +211,6 @@ func (w *Model) mutation(tx, o shard.Tx) (a, b shard.Mutation) {
 		}
 		return w.Vertices[r.IntN(len(w.Vertices))]
 	}
-	op := shard.Op([]int{0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 4, 5, 6, 6}[r.IntN(14)])
 	if len(w.Vertices) == 0 || len(w.Edges) == 0 && (op == shard.SetEdge || op == shard.DeleteEdge) {
 		op = shard.CreateVertex
 	}
@@ -348,8 +352,12 @@ func (w *Model) Transaction() {
 	forget := func() { w.Vertices, w.Edges = w.Vertices[:nv], w.Edges[:ne] }
 	for range w.Rng.IntN(5) {
 		var ms, os []shard.Mutation
+		op, alike := w.op(), w.Rng.IntN(3) == 0 // changes that are alike are made together
 		for range 1 + w.Rng.IntN(30) {
-			a, b := w.mutation(tx, o)
+			if !alike {
+				op = w.op()
+			}
+			a, b := w.mutation(tx, o, op)
 			if a.Op == shard.DeleteVertex && w.Rng.IntN(4) != 0 {
 				x, y := w.detach(tx, o, a.Vertex, b.Vertex)
 				ms, os = append(ms, x...), append(os, y...)

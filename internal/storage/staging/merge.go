@@ -133,19 +133,8 @@ func (m *merge) records(ctx context.Context, change func(i int, cells []MergeCel
 func (m *merge) read(ctx context.Context) (err error) {
 	r := m.w.Acquire()
 	defer m.w.Release(r, &err)
-	m.bodies.Reset()
-	err = r.DeltaProps(ctx, m.ids, nil, func(i int, body []byte) error {
-		for m.bodies.Len() < i {
-			m.bodies.Close()
-		}
-		m.bodies.Add(body)
-		return nil
-	})
-	if err != nil {
+	if err := deltaCells(ctx, r, m.ids, &m.bodies); err != nil {
 		return err
-	}
-	for m.bodies.Len() < len(m.ids) {
-		m.bodies.Close()
 	}
 	for k, p := range m.props {
 		if err := columnCells(ctx, r, m.ids, p, &m.cols[k].old); err != nil {
@@ -153,6 +142,22 @@ func (m *merge) read(ctx context.Context) (err error) {
 		}
 	}
 	return nil
+}
+
+// deltaCells reads the delta records of vertices, in ascending order.
+func deltaCells(ctx context.Context, r *view.Reader, ids []graph.VertexID, out *codec.Cells) error {
+	out.Reset()
+	err := r.DeltaProps(ctx, ids, nil, func(i int, body []byte) error {
+		for out.Len() < i {
+			out.Close()
+		}
+		out.Add(body)
+		return nil
+	})
+	for out.Len() < len(ids) {
+		out.Close()
+	}
+	return err
 }
 
 // columnCells reads a property of vertices, in ascending order, from column chunks.
@@ -189,7 +194,7 @@ func columnCells(ctx context.Context, r *view.Reader, ids []graph.VertexID, prop
 	return nil
 }
 
-// setCells is setProps for cells of a Merge.
+// setCells is SetRecord for cells of a Merge.
 func (w *Vertices) setCells(id graph.VertexID, set graph.LabelSet, props []graph.PropID, cells []MergeCell, old []byte, texts *codec.Arena) (err error) {
 	buf, rest, some := w.buf[:0], old, false
 	for k, p := range props {

@@ -1,6 +1,7 @@
 package staging
 
 import (
+	"context"
 	"encoding/binary"
 	"slices"
 
@@ -96,15 +97,15 @@ func (w *Vertices) member(l graph.LabelID, id graph.VertexID, in bool) {
 // SetProps sets properties of a vertex with a label set; a null removes one. was are the present values of some of them, or null, in ascending
 // order of their ids; what it has of the others is read.
 func (w *Vertices) SetProps(id graph.VertexID, set graph.LabelSet, props, was []graph.Property) error {
-	old, err := w.deltaRecord(id)
+	old, err := w.DeltaRecord(id)
 	if err != nil {
 		return err
 	}
-	return w.setProps(id, set, props, was, old)
+	return w.SetRecord(id, set, props, was, old)
 }
 
-// setProps is SetProps for a vertex with this delta record.
-func (w *Vertices) setProps(id graph.VertexID, set graph.LabelSet, props, was []graph.Property, old []byte) (err error) {
+// SetRecord is SetProps for a vertex with this delta record.
+func (w *Vertices) SetRecord(id graph.VertexID, set graph.LabelSet, props, was []graph.Property, old []byte) (err error) {
 	buf := w.buf[:0]
 	rest := old
 	for _, p := range SortedProps(props) {
@@ -140,8 +141,8 @@ func (w *Vertices) setProps(id graph.VertexID, set graph.LabelSet, props, was []
 	return nil
 }
 
-// deltaRecord reads a vertex's delta properties; nil if there are none.
-func (w *Vertices) deltaRecord(id graph.VertexID) ([]byte, error) {
+// DeltaRecord reads a vertex's delta properties; nil if there are none.
+func (w *Vertices) DeltaRecord(id graph.VertexID) ([]byte, error) {
 	w.key = keys.AppendDeltaProps(w.key[:0], id.Local())
 	b, ok, err := w.Record(w.key, nil)
 	if err != nil {
@@ -151,6 +152,16 @@ func (w *Vertices) deltaRecord(id graph.VertexID) ([]byte, error) {
 		return nil, nil
 	}
 	return b, nil
+}
+
+// Records reads the delta records of vertices, in ascending order; they are empty for those without one.
+func (w *Vertices) Records(ctx context.Context, ids []graph.VertexID, out *codec.Cells) (err error) {
+	r := w.Acquire()
+	defer w.Release(r, &err)
+	if err := deltaCells(ctx, r, ids, out); err != nil {
+		return kv.Fault("read properties", err)
+	}
+	return nil
 }
 
 // copyBefore copies the properties of a delta record before p to dst, drops p itself and gives what is left, and what
@@ -183,7 +194,7 @@ func (w *Vertices) copyBefore(dst, rest []byte, p graph.PropID) (_, _ []byte, de
 // SetLabels changes the label set of a vertex; added and removed are the labels in which the sets differ, props all
 // properties that it may have.
 func (w *Vertices) SetLabels(id graph.VertexID, old, set graph.LabelSet, added, removed []graph.LabelID, props []graph.PropID) error {
-	record, err := w.deltaRecord(id)
+	record, err := w.DeltaRecord(id)
 	if err != nil {
 		return err
 	}

@@ -252,8 +252,8 @@ func (x *transactions) apply(ctx context.Context, tx *Mutator, ms []shard.Mutati
 	return tx.applyAll(ctx, ms)
 }
 
-// applyAll applies mutations in their order, new vertices that are alike together, and likewise new edges of one type and
-// changes of edges of one type.
+// applyAll applies mutations in their order, new vertices that are alike together, and likewise changes of properties of vertices, new edges
+// of one type and changes of edges of one type.
 func (tx *Mutator) applyAll(ctx context.Context, ms []shard.Mutation) error {
 	for i, until := 0, 0; i < len(ms); i++ {
 		if i&0xff == 0xff {
@@ -264,6 +264,13 @@ func (tx *Mutator) applyAll(ctx context.Context, ms []shard.Mutation) error {
 		if i >= until {
 			if n := edgeChangesAlike(ms[i:]); n > 0 {
 				if err := tx.changeEdges(ctx, ms[i:i+n]); err != nil {
+					return err
+				}
+				i += n - 1
+				continue
+			}
+			if n := setsAlike(ms[i:]); n > 0 {
+				if err := setVertices(ctx, tx, ms[i:i+n]); err != nil {
 					return err
 				}
 				i += n - 1
@@ -424,7 +431,7 @@ func (tx *Mutator) Mutate(ctx context.Context, m *shard.Mutation) error {
 	case shard.CreateVertex:
 		return tx.createVertex(m)
 	case shard.SetVertex:
-		return tx.setVertex(ctx, m)
+		return setVertices(ctx, tx, []shard.Mutation{*m})
 	case shard.SetLabels:
 		return tx.setLabels(ctx, m)
 	case shard.DeleteVertex:
@@ -499,57 +506,6 @@ func (tx *Mutator) indexVertex(labels []graph.LabelID, id graph.VertexID, props 
 		}
 	}
 	return nil
-}
-
-func (tx *Mutator) setVertex(ctx context.Context, m *shard.Mutation) error {
-	set := tx.set(m.Vertex)
-	if set == 0 {
-		return fail.Gone("vertex", uint64(m.Vertex))
-	}
-	if err := tx.catalog.Present(set, m.Props); err != nil {
-		return err
-	}
-	owner := graph.IndexOwner{Vertex: m.Vertex}
-	props := tx.stampVertex(tx.catalog.Labels(set), m.Props)
-	for _, l := range tx.catalog.Labels(set) {
-		for _, d := range tx.defs.ByLabel[l] {
-			if !d.Touches(props) {
-				continue
-			}
-			if d.Required {
-				put(&tx.touched, m.Vertex, struct{}{})
-			}
-			if d.Kind == graph.FullTextIndex {
-				tx.ws[m.Vertex.Shard()].Texts.Note(d.ID, owner)
-				continue
-			}
-			old, err := tx.valuesOf(ctx, d, m.Vertex)
-			if err != nil {
-				return err
-			}
-			if err := tx.moveEntry(d, old, d.Merged(old, props), owner); err != nil {
-				return err
-			}
-		}
-	}
-	was, err := tx.Log.set(ctx, m.Vertex, set, set, props)
-	if err != nil {
-		return err
-	}
-	return tx.ws[m.Vertex.Shard()].Vertices.SetProps(m.Vertex, set, props, was)
-}
-
-// valuesOf reads the values of an index's properties of one vertex.
-func (tx *Mutator) valuesOf(ctx context.Context, d *index.Def, id graph.VertexID) ([]graph.Value, error) {
-	cols := shard.Columns(len(d.PropIDs), 1)
-	if err := tx.read.Properties(ctx, []graph.VertexID{id}, d.PropIDs, cols); err != nil {
-		return nil, err
-	}
-	vals := make([]graph.Value, len(cols))
-	for i := range cols {
-		vals[i] = cols[i][0]
-	}
-	return vals, nil
 }
 
 func (tx *Mutator) setLabels(ctx context.Context, m *shard.Mutation) error {

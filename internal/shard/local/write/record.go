@@ -123,9 +123,7 @@ func (r *Recorder) prefetch(ctx context.Context, ms []shard.Mutation) error {
 			some(m.Vertex, r.keyProps(r.tx.set(m.Vertex)))
 			if m.Op == shard.SetVertex {
 				r.ids = append(r.ids, m.Vertex)
-				for p := range m.Props {
-					r.props = append(r.props, m.Props[p].ID)
-				}
+				r.readsOf(m)
 			}
 		case shard.DeleteVertex:
 			r.whole = append(r.whole, m.Vertex)
@@ -138,6 +136,39 @@ func (r *Recorder) prefetch(ctx context.Context, ms []shard.Mutation) error {
 		}
 	}
 	return r.fetch(ctx)
+}
+
+// readsOf notes the properties that a change sets, or an index of what it sets has.
+func (r *Recorder) readsOf(m *shard.Mutation) {
+	for p := range m.Props {
+		r.props = append(r.props, m.Props[p].ID)
+	}
+	for _, l := range r.tx.catalog.Labels(r.tx.set(m.Vertex)) {
+		for _, d := range r.tx.defs.ByLabel[l] {
+			if d.Kind != graph.FullTextIndex && d.Touches(m.Props) {
+				r.props = append(r.props, d.PropIDs...)
+			}
+		}
+	}
+}
+
+// known appends some properties of a vertex, as they are now, to dst, if prefetch has read them.
+func (r *Recorder) known(dst []graph.Value, id graph.VertexID, ps []graph.PropID) ([]graph.Value, bool) {
+	if r.mode == changelog.Off {
+		return dst, false
+	}
+	row, ok := slices.BinarySearch(r.ids, id)
+	if !ok {
+		return dst, false
+	}
+	for _, p := range ps {
+		col, ok := slices.BinarySearch(r.props, p)
+		if !ok {
+			return dst, false
+		}
+		dst = append(dst, r.cols[col][row])
+	}
+	return dst, true
 }
 
 // fetch reads what is to be prefetched.
