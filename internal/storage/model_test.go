@@ -201,14 +201,14 @@ func (m *model) step(w *staging.Writer) {
 			case e == nil:
 			case m.rnd.IntN(2) == 0:
 				props := m.props(true)
-				body, ok, err := w.Edges.SetProps(out, e.Edge, props)
+				body, ok, err := w.Edges.SetProps(out, e.Edge, props, nil)
 				require.NoError(t, err)
 				require.True(t, ok)
 				require.NoError(t, w.Edges.Mirror(in, e.Edge, body))
 				assign(e.props, props)
 			default:
 				for _, ls := range []*view.Lists{out, in} {
-					ok, err := w.Edges.Remove(ls, e.Edge)
+					ok, err := w.Edges.Remove(ls, e.Edge, nil)
 					require.NoError(t, err)
 					require.True(t, ok)
 				}

@@ -63,9 +63,9 @@ func (w *Edges) noteOne(c keys.GroupChunk) {
 }
 
 // SetProps merges properties into an edge's entry in the list of its source, which is one of ls, and returns the new
-// body for its entry at the target. ok is false if there is no such edge. Like Remove and Mirror, it is
-// fastest for edges in the order of their lists, with the same ls.
-func (w *Edges) SetProps(ls *view.Lists, e graph.Edge, props []graph.Property) (body []byte, ok bool, err error) {
+// body for its entry at the target. ok is false if there is no such edge. had, which may be nil, is called with the cells of the properties
+// that it had, in ascending order. Like Remove and Mirror, it is fastest for edges in the order of their lists, with the same ls.
+func (w *Edges) SetProps(ls *view.Lists, e graph.Edge, props []graph.Property, had func(p graph.PropID, cell []byte) error) (body []byte, ok bool, err error) {
 	sorted := SortedProps(props)
 	take := func(limit graph.PropID) error {
 		for len(sorted) > 0 && sorted[0].ID < limit {
@@ -84,6 +84,11 @@ func (w *Edges) SetProps(ls *view.Lists, e graph.Edge, props []graph.Property) (
 	}
 	var replaced [][]byte
 	ok, state, err := ls.Find("change an edge", e.Src.Local(), e.Dst, e.ID, func(p graph.PropID, cell []byte) error {
+		if had != nil {
+			if err := had(p, cell); err != nil {
+				return err
+			}
+		}
 		if err := take(p); err != nil {
 			return err
 		}
@@ -128,8 +133,8 @@ func (w *Edges) Mirror(ls *view.Lists, e graph.Edge, body []byte) error {
 	return nil
 }
 
-// Remove removes an edge from the list of its source or target, which is one of ls. ok is false if it was not there.
-func (w *Edges) Remove(ls *view.Lists, e graph.Edge) (ok bool, err error) {
+// Remove removes an edge from the list of its source or target, which is one of ls. ok is false if it was not there. had is as in SetProps.
+func (w *Edges) Remove(ls *view.Lists, e graph.Edge, had func(p graph.PropID, cell []byte) error) (ok bool, err error) {
 	dir := ls.Direction()
 	v, n := end(e, dir)
 	var large [][]byte
@@ -139,6 +144,9 @@ func (w *Edges) Remove(ls *view.Lists, e graph.Edge) (ok bool, err error) {
 		}
 		if cell[0] == keys.KindRef {
 			large = append(large, slices.Clone(cell))
+		}
+		if had != nil {
+			return had(p, cell)
 		}
 		return nil
 	})

@@ -147,7 +147,7 @@ func (tx *Reader) CloseDecoded() {
 	tx.values.End()
 }
 
-// Decode decodes a cell that is not a simple value.
+// decode decodes a cell that is not a simple value.
 func (tx *Reader) decode(b []byte) (graph.Value, error) {
 	v, ref, isRef, _, err := keys.Cell(b)
 	if err != nil {
@@ -158,6 +158,9 @@ func (tx *Reader) decode(b []byte) (graph.Value, error) {
 	}
 	return v, nil
 }
+
+// Decode decodes a cell, and reads its value if that is large. A string may share the cell's memory.
+func Decode(tx *Tx, cell []byte) (graph.Value, error) { return tx.decode(cell) }
 
 // cachedProperties fills in what is decoded and gives, for each property, the rows that must be read, in the order of
 // their vertices; nil if there are none. It appends large values to pending.

@@ -5,10 +5,12 @@ import (
 	"context"
 	"slices"
 
+	"github.com/hopgate/hopgate/internal/changelog"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
+	"github.com/hopgate/hopgate/internal/shard/local/read"
 	"github.com/hopgate/hopgate/internal/storage/kv"
 	"github.com/hopgate/hopgate/internal/storage/staging"
 	"github.com/hopgate/hopgate/internal/storage/view"
@@ -102,8 +104,9 @@ func (tx *Mutator) setEdges(ctx context.Context, ms []shard.Mutation) error {
 		}
 	}
 	bodies := make([][]byte, len(ms))
+	old := newOldEdge(tx)
 	err := tx.eachEntry(ctx, ms, at, graph.Out, func(w *staging.Writer, ls *view.Lists, i int32) (err error) {
-		bodies[i], err = tx.setEdge(ctx, w, ls, &ms[i])
+		bodies[i], err = tx.setEdge(ctx, w, ls, &ms[i], old)
 		return err
 	})
 	if err != nil {
@@ -114,10 +117,43 @@ func (tx *Mutator) setEdges(ctx context.Context, ms []shard.Mutation) error {
 	})
 }
 
+// oldEdge has the properties of an edge before a change, if the commit log or an index needs them.
+type oldEdge struct {
+	tx    *Mutator
+	props []graph.Property
+	take  func(p graph.PropID, cell []byte) error // takes a cell
+}
+
+func newOldEdge(tx *Mutator) *oldEdge {
+	o := &oldEdge{tx: tx}
+	o.take = func(p graph.PropID, cell []byte) error {
+		v, err := read.Decode(tx.read, cell)
+		o.props = append(o.props, graph.Property{ID: p, Value: v})
+		return err
+	}
+	return o
+}
+
+// reads returns what takes the cells of an edge of a type that is about to change; nil if they are not needed.
+func (o *oldEdge) reads(t graph.TypeID) func(p graph.PropID, cell []byte) error {
+	o.props = o.props[:0]
+	if o.tx.Log.mode == changelog.Off && len(o.tx.defs.ByType[t]) == 0 {
+		return nil
+	}
+	return o.take
+}
+
 // setEdge sets properties of an edge in the list of its source, and gives the body for its entry at the target.
-func (tx *Mutator) setEdge(ctx context.Context, w *staging.Writer, ls *view.Lists, m *shard.Mutation) ([]byte, error) {
+func (tx *Mutator) setEdge(ctx context.Context, w *staging.Writer, ls *view.Lists, m *shard.Mutation, old *oldEdge) ([]byte, error) {
 	e := m.Edge
 	props := tx.stampEdge(e.Type, m.Props)
+	body, ok, err := w.Edges.SetProps(ls, e, props, old.reads(e.Type))
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, fail.Gone("edge", uint64(e.ID))
+	}
 	for _, d := range tx.defs.ByType[e.Type] {
 		if !d.Touches(props) {
 			continue
@@ -125,25 +161,12 @@ func (tx *Mutator) setEdge(ctx context.Context, w *staging.Writer, ls *view.List
 		if d.Required {
 			put(&tx.touchedEdges, e.ID, e)
 		}
-		old, ok, err := tx.edgeValuesOf(ctx, d, e)
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			continue
-		}
-		if err := tx.moveEntry(d, old, d.Merged(old, props), index.EdgeOwner(e)); err != nil {
+		was := d.Values(old.props)
+		if err := tx.moveEntry(d, was, d.Merged(was, props), index.EdgeOwner(e)); err != nil {
 			return nil, err
 		}
 	}
-	if err := tx.Log.setEdge(ctx, e, props); err != nil {
-		return nil, err
-	}
-	body, ok, err := w.Edges.SetProps(ls, e, props)
-	if err == nil && !ok {
-		err = fail.Gone("edge", uint64(e.ID))
-	}
-	return body, err
+	return body, tx.Log.setEdge(ctx, e, old.props, props)
 }
 
 // edgeValuesOf reads the values of an index's properties of one edge.
@@ -164,8 +187,9 @@ func (tx *Mutator) deleteEdges(ctx context.Context, ms []shard.Mutation) error {
 		}
 	}
 	deleted := make([]int32, 0, len(at))
+	old := newOldEdge(tx)
 	err := tx.eachEntry(ctx, ms, at, graph.Out, func(w *staging.Writer, ls *view.Lists, i int32) error {
-		ok, err := tx.deleteEdge(ctx, w, ls, ms[i].Edge)
+		ok, err := tx.deleteEdge(ctx, w, ls, ms[i].Edge, old)
 		if ok {
 			deleted = append(deleted, i)
 		}
@@ -176,7 +200,7 @@ func (tx *Mutator) deleteEdges(ctx context.Context, ms []shard.Mutation) error {
 	}
 	counts := edgeCounter{tx: tx, by: -1}
 	err = tx.eachEntry(ctx, ms, deleted, graph.In, func(w *staging.Writer, ls *view.Lists, i int32) error {
-		_, err := w.Edges.Remove(ls, ms[i].Edge)
+		_, err := w.Edges.Remove(ls, ms[i].Edge, nil)
 		src, _ := tx.sets.get(ms[i].Edge.Src)
 		dst, _ := tx.sets.get(ms[i].Edge.Dst)
 		counts.add(ms[i].Edge, src, dst)
@@ -219,23 +243,15 @@ func (c *edgeCounter) flush() {
 }
 
 // deleteEdge deletes an edge from the list of its source and from the indexes.
-func (tx *Mutator) deleteEdge(ctx context.Context, w *staging.Writer, ls *view.Lists, e graph.Edge) (ok bool, err error) {
+func (tx *Mutator) deleteEdge(ctx context.Context, w *staging.Writer, ls *view.Lists, e graph.Edge, old *oldEdge) (ok bool, err error) {
+	if ok, err = w.Edges.Remove(ls, e, old.reads(e.Type)); !ok || err != nil {
+		return false, err
+	}
 	for _, d := range tx.defs.ByType[e.Type] {
-		vals, ok, err := tx.edgeValuesOf(ctx, d, e)
-		if err != nil || !ok {
-			return false, err
-		}
-		if err := tx.DeleteEntry(d, vals, index.EdgeOwner(e)); err != nil {
+		if err := tx.DeleteEntry(d, d.Values(old.props), index.EdgeOwner(e)); err != nil {
 			return false, err
 		}
 	}
 	delete(tx.touchedEdges, e.ID)
-	before, err := tx.Log.edgeRecord(ctx, e)
-	if err != nil {
-		return false, err
-	}
-	if ok, err = w.Edges.Remove(ls, e); !ok || err != nil {
-		return false, err
-	}
-	return true, tx.Log.deletedEdge(ctx, e, before)
+	return true, tx.Log.deletedEdge(ctx, e, old.props)
 }

@@ -22,15 +22,13 @@ type Recorder struct {
 	before, was, after []graph.Property
 	keys               [3][]graph.Property
 	read               []graph.PropID
-	// What prefetch has read, with what has changed since: properties of vertices, some of them by columns, whole vertices and edges, each in
-	// the order of their ids.
-	ids    []graph.VertexID
-	props  []graph.PropID
-	cols   [][]graph.Value
-	whole  []graph.VertexID
-	recs   []shard.Record
-	edges  []graph.Edge
-	bodies []shard.Record
+	// What prefetch has read, with what has changed since: properties of vertices, some of them by columns, and whole vertices, each in the
+	// order of their ids.
+	ids   []graph.VertexID
+	props []graph.PropID
+	cols  [][]graph.Value
+	whole []graph.VertexID
+	recs  []shard.Record
 	// The properties of node keys, by label set.
 	keySets map[graph.LabelSet][]graph.PropID
 }
@@ -107,7 +105,7 @@ func (r *Recorder) prefetch(ctx context.Context, ms []shard.Mutation) error {
 	if r.mode == changelog.Off {
 		return nil
 	}
-	r.ids, r.props, r.whole, r.edges = r.ids[:0], r.props[:0], r.whole[:0], r.edges[:0]
+	r.ids, r.props, r.whole = r.ids[:0], r.props[:0], r.whole[:0]
 	some := func(id graph.VertexID, ps []graph.PropID) {
 		if len(ps) > 0 {
 			r.ids, r.props = append(r.ids, id), append(r.props, ps...)
@@ -127,10 +125,7 @@ func (r *Recorder) prefetch(ctx context.Context, ms []shard.Mutation) error {
 			}
 		case shard.DeleteVertex:
 			r.whole = append(r.whole, m.Vertex)
-		case shard.SetEdge, shard.DeleteEdge:
-			r.edges = append(r.edges, m.Edge)
-			fallthrough
-		case shard.CreateEdge:
+		case shard.CreateEdge, shard.SetEdge, shard.DeleteEdge:
 			some(m.Edge.Src, r.keyProps(r.tx.set(m.Edge.Src)))
 			some(m.Edge.Dst, r.keyProps(r.tx.set(m.Edge.Dst)))
 		}
@@ -192,21 +187,7 @@ func (r *Recorder) fetch(ctx context.Context) error {
 			return err
 		}
 	}
-	if len(r.edges) > 0 {
-		slices.SortFunc(r.edges, func(a, b graph.Edge) int { return cmp.Compare(a.ID, b.ID) })
-		r.edges = slices.CompactFunc(r.edges, func(a, b graph.Edge) bool { return a.ID == b.ID })
-		r.bodies = make([]shard.Record, len(r.edges))
-		return r.readEdges(ctx, r.edges, r.bodies)
-	}
 	return nil
-}
-
-// readEdges reads the properties of edges. Those with a shard that is not there have none.
-func (r *Recorder) readEdges(ctx context.Context, edges []graph.Edge, out []shard.Record) error {
-	if slices.ContainsFunc(edges, func(e graph.Edge) bool { return !has(len(r.tx.ws), e) }) {
-		return nil // the change of such an edge fails, or changes nothing
-	}
-	return r.tx.read.EdgeRecords(ctx, edges, out)
 }
 
 // values appends some properties of a vertex, as they were before, to dst.
@@ -245,24 +226,6 @@ func (r *Recorder) record(ctx context.Context, id graph.VertexID) ([]graph.Prope
 	var rec [1]shard.Record
 	err := r.tx.read.Records(ctx, []graph.VertexID{id}, rec[:])
 	return rec[0].Props, err
-}
-
-// edgeRecord returns all properties of an edge, as they were before, if changes are recorded.
-func (r *Recorder) edgeRecord(ctx context.Context, e graph.Edge) ([]graph.Property, error) {
-	if r.mode == changelog.Off {
-		return nil, nil
-	}
-	if at, ok := r.edgeAt(e); ok {
-		return r.bodies[at].Props, nil
-	}
-	var rec [1]shard.Record
-	err := r.readEdges(ctx, []graph.Edge{e}, rec[:])
-	return rec[0].Props, err
-}
-
-// edgeAt returns where an edge is among those that prefetch has read.
-func (r *Recorder) edgeAt(e graph.Edge) (int, bool) {
-	return slices.BinarySearchFunc(r.edges, e.ID, func(e graph.Edge, id graph.EdgeID) int { return cmp.Compare(e.ID, id) })
 }
 
 // visible appends to dst the properties that are not hidden, in ascending order; with nulls also those that are null.
@@ -428,16 +391,13 @@ func (r *Recorder) CreatedEdge(ctx context.Context, e graph.Edge, props []graph.
 		return nil
 	}
 	r.after = visible(r.after[:0], props, false)
-	if at, ok := r.edgeAt(e); ok {
-		r.bodies[at].Props = slices.Clone(r.after)
-	}
 	r.keys[0] = pick(r.keys[0][:0], r.after, r.edgeKeys(e.Type))
 	r.c = changelog.Change{Op: changelog.Created, Full: r.full(), After: changelog.State{Props: r.after}, Keys: r.keys[0]}
 	return r.addEdge(ctx, e)
 }
 
-// setEdge records properties that an edge gets, before it does.
-func (r *Recorder) setEdge(ctx context.Context, e graph.Edge, props []graph.Property) error {
+// setEdge records properties that an edge gets, which had others before.
+func (r *Recorder) setEdge(ctx context.Context, e graph.Edge, before, props []graph.Property) error {
 	if r.mode == changelog.Off {
 		return nil
 	}
@@ -445,15 +405,8 @@ func (r *Recorder) setEdge(ctx context.Context, e graph.Edge, props []graph.Prop
 	if len(r.after) == 0 {
 		return nil
 	}
-	before, err := r.edgeRecord(ctx, e)
-	if err != nil {
-		return err
-	}
 	r.before = visible(r.before[:0], before, false)
 	r.changed(r.before, r.after, r.edgeKeys(e.Type))
-	if at, ok := r.edgeAt(e); ok {
-		r.bodies[at].Props = changelog.Overlay(slices.Clone(r.before), r.after)
-	}
 	return r.addEdge(ctx, e)
 }
 

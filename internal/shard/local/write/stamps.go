@@ -95,7 +95,7 @@ func (tx *Mutator) PutStamp(ctx context.Context, d *index.Def, o graph.IndexOwne
 	var body []byte
 	at := make([]int32, 0, 1)
 	err := tx.eachEntry(ctx, ms, []int32{0}, graph.Out, func(w *staging.Writer, ls *view.Lists, i int32) error {
-		b, ok, err := w.Edges.SetProps(ls, e, props)
+		b, ok, err := w.Edges.SetProps(ls, e, props, nil)
 		if ok {
 			body, at = b, append(at, i)
 		}
