@@ -12,6 +12,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/hopgate/hopgate/internal/version"
 )
@@ -28,8 +29,14 @@ const minCompress = 512
 
 // file is a file of the console as it goes out.
 type file struct {
-	plain, packed []byte // packed is plain in gzip's form, or nil
-	media, tag    string
+	plain      []byte
+	packed     func() ([]byte, error) // plain in gzip's form; made by the first request that accepts it; nil for a small file
+	media, tag string
+}
+
+// medias are the media types of the files by their extensions, whatever the machine's own table contains.
+var medias = map[string]string{
+	".css": "text/css; charset=utf-8", ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
 }
 
 // Console serves the files of the console. They need no token; the requests that they send do.
@@ -52,26 +59,23 @@ func New() (*Console, error) {
 		if e.Name() == "index.html" {
 			data = bytes.Replace(data, []byte("{{version}}"), []byte(version.Number), 1)
 		}
-		f, err := pack(e.Name(), data)
-		if err != nil {
-			return nil, err
-		}
-		c.files[e.Name()] = f
+		c.files[e.Name()] = newFile(e.Name(), data)
 	}
 	c.files[""] = c.files["index.html"]
 	delete(c.files, "index.html")
 	return c, nil
 }
 
-func pack(name string, data []byte) (*file, error) {
+func newFile(name string, data []byte) *file {
 	sum := sha256.Sum256(data)
-	f := &file{plain: data, media: mime.TypeByExtension(path.Ext(name)), tag: hex.EncodeToString(sum[:12])}
-	if path.Ext(name) == ".js" {
-		f.media = "text/javascript; charset=utf-8" // whatever the machine's own table contains
+	f := &file{plain: data, media: medias[path.Ext(name)], tag: hex.EncodeToString(sum[:12])}
+	if len(data) >= minCompress {
+		f.packed = sync.OnceValues(func() ([]byte, error) { return pack(data) })
 	}
-	if len(data) < minCompress {
-		return f, nil
-	}
+	return f
+}
+
+func pack(data []byte) ([]byte, error) {
 	var b bytes.Buffer
 	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
 	if err != nil {
@@ -83,8 +87,7 @@ func pack(name string, data []byte) (*file, error) {
 	if err := w.Close(); err != nil {
 		return nil, err
 	}
-	f.packed = b.Bytes()
-	return f, nil
+	return b.Bytes(), nil
 }
 
 // ServeHTTP answers with the file that the path names below /console/, or the page for any other path.
@@ -101,19 +104,26 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	data, tag := f.plain, f.tag
+	tag, packed := f.tag, f.packed != nil && acceptsGzip(r.Header.Values("Accept-Encoding"))
 	h.Add("Vary", "Accept, Accept-Encoding")
-	if f.packed != nil && acceptsGzip(r.Header.Values("Accept-Encoding")) {
-		data, tag = f.packed, tag+"-gzip"
-		h.Set("Content-Encoding", "gzip")
+	if packed {
+		tag += "-gzip"
 	}
 	tag = `"` + tag + `"`
 	h.Set("ETag", tag)
 	h.Set("Cache-Control", "no-cache") // asks by the tag whether there is a newer one
 	if strings.Contains(r.Header.Get("If-None-Match"), tag) {
-		h.Del("Content-Encoding")
 		w.WriteHeader(http.StatusNotModified)
 		return
+	}
+	data := f.plain
+	if packed {
+		var err error
+		if data, err = f.packed(); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		h.Set("Content-Encoding", "gzip")
 	}
 	h.Set("Content-Type", f.media)
 	h.Set("Content-Length", strconv.Itoa(len(data)))

@@ -84,7 +84,12 @@ func TestSources(t *testing.T) {
 	size := 0
 	imported := regexp.MustCompile(`(?m)(?:from|import) "([^"]+)"`)
 	for name, f := range c.files {
-		size += len(f.packed)
+		require.NotEmpty(t, f.media, name)
+		if f.packed != nil {
+			packed, err := f.packed()
+			require.NoError(t, err)
+			size += len(packed)
+		}
 		for _, m := range imported.FindAllSubmatch(f.plain, -1) {
 			require.NotNil(t, c.files[strings.TrimPrefix(string(m[1]), "./")], "%s imports %s", name, m[1])
 		}
