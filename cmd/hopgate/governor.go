@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"runtime/debug"
 	"runtime/metrics"
 	"strconv"
 	"strings"
@@ -26,6 +27,14 @@ const (
 	garbagePart  = 64
 
 	gatewayGarbagePart = 16
+
+	// The governor looks every restTicks whether the process rests: it has allocated less than restBytes since it looked last. What earlier work
+	// has taken then goes back to the system, if it was dirtyBytes or more since the process rested before. After the start, the governor looks
+	// every startRestTicks until the process rests, however little it has allocated.
+	restTicks      = int(time.Minute / governorTick)
+	startRestTicks = int(2 * time.Second / governorTick)
+	restBytes      = 8 << 20
+	dirtyBytes     = 32 << 20
 )
 
 // governor keeps the memory of the process within limit.
@@ -42,15 +51,20 @@ type governor struct {
 	relieve      func(used, limit, least int64) (query.Largest, bool)
 	forget       func(bytes int64) int64   // what is kept of the past; it returns how much it has given up
 	keep         func(now time.Time) error // records evidence
+	allocated    func() int64              // bytes on the heap since the start
+	giveBack     func(first bool)          // returns free memory to the system
 	log          *slog.Logger
 
 	now     int64 // current size of the cache
 	nowHeap int64 // current limit of the Go heap
+
+	patience, ticks int   // ticks between looks for rest, and since the last
+	looked, rested  int64 // allocated at the last look, and when memory was given back last
 }
 
 // run governs until ctx ends.
 func (g *governor) run(ctx context.Context) {
-	g.now = g.cache
+	g.now, g.patience = g.cache, startRestTicks
 	t := time.NewTicker(governorTick)
 	defer t.Stop()
 	for {
@@ -68,6 +82,7 @@ func (g *governor) tick() {
 	used := g.used()
 	g.limitHeap(used)
 	g.setGarbage(g.garbage, g.live())
+	g.rest()
 	switch part := used * 100 / g.limit; {
 	case part >= shrinkAt && g.now > g.cache/16:
 		g.now /= 2
@@ -95,6 +110,30 @@ func (g *governor) tick() {
 	}
 }
 
+// rest gives memory back when the process rests, the first time with what only the start has used.
+func (g *governor) rest() {
+	if g.ticks++; g.ticks < g.patience {
+		return
+	}
+	now := g.allocated()
+	resting, first := now-g.looked < restBytes, g.patience == startRestTicks
+	g.ticks, g.looked = 0, now
+	if resting && (first || now-g.rested >= dirtyBytes) {
+		g.giveBack(first)
+		g.rested, g.patience = now, restTicks
+	}
+}
+
+// giveBack collects the garbage and returns all free memory of the Go heap to the system, the first time with pages of the program file.
+func (s *serving) giveBack(first bool) {
+	debug.FreeOSMemory()
+	if first {
+		if err := forgetProgram(); err != nil {
+			s.log.Warn("pages of the program that only the start has used stay in memory", slog.Any("error", err))
+		}
+	}
+}
+
 // limitHeap updates the limit of the Go heap if it has changed by more than 1 % of all memory, because an update stops all goroutines.
 func (g *governor) limitHeap(used int64) {
 	heap := min(max(g.limit*heapAt/100-max(used-g.onHeap(), 0), g.heap), g.most)
@@ -111,6 +150,9 @@ func goMemory() int64 {
 
 // liveHeap returns the bytes in use on the Go heap after the last collection.
 func liveHeap() int64 { return runtimeMetric("/gc/heap/live:bytes") }
+
+// allocatedHeap returns the bytes that have been allocated on the Go heap.
+func allocatedHeap() int64 { return runtimeMetric("/gc/heap/allocs:bytes") }
 
 func runtimeMetric(name string) int64 {
 	s := []metrics.Sample{{Name: name}}

@@ -26,7 +26,8 @@ func TestGovernor(t *testing.T) {
 			require.EqualValues(t, 15, bytes)
 			require.EqualValues(t, 7, live)
 		},
-		resize: func(n int64) { cache = n },
+		allocated: func() int64 { return 0 },
+		resize:    func(n int64) { cache = n },
 		forget: func(n int64) int64 {
 			given := min(n, past)
 			past -= given
@@ -68,4 +69,35 @@ func TestGovernor(t *testing.T) {
 	runtime.GC()
 	require.Positive(t, liveHeap())
 	require.Less(t, goMemory(), residentMemory()*4)
+}
+
+// A process that rests gives back what it has allocated since it rested before, but not for little, and not while it works.
+func TestGovernorRests(t *testing.T) {
+	var allocated int64 = 40 << 20 // by the start
+	var given []bool
+	g := &governor{
+		patience: startRestTicks, limit: 1000, used: func() int64 { return 0 }, onHeap: func() int64 { return 0 }, setHeap: func(int64) {},
+		live: func() int64 { return 0 }, setGarbage: func(int64, int64) {}, log: slog.New(slog.DiscardHandler),
+		allocated: func() int64 { return allocated }, giveBack: func(first bool) { given = append(given, first) },
+	}
+	look := func(ticks int) []bool {
+		given = nil
+		for range ticks {
+			g.tick()
+		}
+		return given
+	}
+	require.Empty(t, look(startRestTicks), "the start has just been")
+	require.Equal(t, []bool{true}, look(startRestTicks))
+	require.Empty(t, look(3*restTicks), "nothing has been allocated since")
+	allocated += dirtyBytes
+	require.Empty(t, look(restTicks), "a request has just run")
+	require.Equal(t, []bool{false}, look(restTicks))
+	for range 10 {
+		allocated += restBytes
+		require.Empty(t, look(restTicks), "requests run all the time")
+	}
+	allocated += restBytes - 1
+	require.Equal(t, []bool{false}, look(restTicks), "they are few")
+	require.Positive(t, allocatedHeap())
 }

@@ -354,7 +354,7 @@ func (s *serving) govern(ctx context.Context) {
 		heap: s.memory.GoHeap, most: s.mostHeap, onHeap: goMemory, setHeap: func(n int64) { debug.SetMemoryLimit(n) },
 		live: liveHeap, setGarbage: request.SetGarbage, resize: s.backing.resize, relieve: s.engine.Relieve,
 		forget: func(bytes int64) int64 { return int64(s.past.Forget(int(bytes))) },
-		keep:   func(time.Time) error { return nil }, log: s.log,
+		keep:   func(time.Time) error { return nil }, log: s.log, allocated: allocatedHeap, giveBack: s.giveBack,
 	}
 	if s.dir != "" {
 		g.keep = (&evidence{dir: s.dir, running: s.engine.Running}).keep
