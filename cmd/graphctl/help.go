@@ -42,7 +42,7 @@ var examples = map[string][]string{
 		"graphctl query -f schema.cypher", "graphctl shell",
 	},
 	"restore":           {"graphctl restore /var/backups/hopgate --data-dir hopgate-data", "graphctl restore /var/backups/hopgate --data-dir hopgate-data --to 2026-03-01T12:00:00Z", "graphctl restore /var/backups/hopgate --replicas 3 --processes 3 --process 0 --data-dir p0"},
-	"manual":           {"graphctl manual man1"},
+	"manual":            {"graphctl manual man1"},
 	"mcp":               {"graphctl mcp --profile reader"},
 	"quota":             {"graphctl quota list"},
 	"quota put":         {"graphctl quota put agents --for role=agent --each --amount 20000 --window minute --mode enforce"},
