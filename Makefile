@@ -15,9 +15,10 @@ help: ## Say what the targets do.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 18
 
 TAGS ?=
+BUILD = $(GO) build -trimpath -tags=$(TAGS) -pgo=bench/default.pgo -ldflags=-s
 .PHONY: build
 build: ## Build both programs into bin/, without symbol tables, which profiles do not need. TAGS adds stores: gcs,azure.
-	$(GO) build -trimpath -tags "$(TAGS)" -pgo=bench/default.pgo -ldflags "-s -w" -o bin/ ./cmd/...
+	$(BUILD) -o bin/ ./cmd/...
 
 .PHONY: profile
 profile: ## Measure the profile that build optimises by.
@@ -122,6 +123,27 @@ image: ## Build the image of both programs into bin/hopgate-image.tar; IMAGE_FLA
 	mkdir -p bin
 	docker buildx build -f deploy/Dockerfile -t $(IMAGE):$(VERSION) \
 	  --build-arg VERSION=$(VERSION) --build-arg REVISION=$$(git rev-parse HEAD) $(IMAGE_FLAGS) .
+
+# The programs of a release have all object stores, and need no library of the system.
+PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+.PHONY: release
+release: ## Build archives, packages, SBOMs, wheels, the chart, the compose file, the formula and checksums into bin/release, for PLATFORMS.
+	GO="$(GO)" BUILD="$(BUILD)" VERSION=$(VERSION) deploy/release/release.sh $(PLATFORMS)
+release: TAGS = gcs,azure
+release: export CGO_ENABLED = 0
+release: export WHEELS = yes
+
+.PHONY: release-snapshot
+release-snapshot: ## Build the same for this machine alone from what make build builds, without its wheel, which make python-test builds.
+	GO="$(GO)" BUILD="$(BUILD)" VERSION=$(VERSION) deploy/release/release.sh $$($(GO) env GOOS)/$$($(GO) env GOARCH)
+
+.PHONY: publish
+publish: ## Publish what make release has built at GitHub, for the pushed tag of VERSION.
+	gh release create v$(VERSION) --verify-tag --title "Hopgate $(VERSION)" --notes "CHANGELOG.md says what it brings." bin/release/*
+
+.PHONY: ci
+ci: ## Run everything that must pass before a change lands.
+	.ci/run
 
 WHEELS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 .PHONY: wheels

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds a wheel for each platform given, such as linux/amd64, into bin/wheels: the package with the server for it, or with the one that
-# HOPGATE_BUILT names.
+# Builds a wheel for each platform given, such as linux/amd64, into WHEELS_DIR, by default bin/wheels: the package with the server for it,
+# or with the one that HOPGATE_BUILT names.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,6 +16,7 @@ for platform; do
     darwin/amd64) tag=macosx_12_0_x86_64 ;;
     darwin/arm64) tag=macosx_12_0_arm64 ;;
     windows/amd64) tag=win_amd64 suffix=.exe ;;
+    windows/arm64) tag=win_arm64 suffix=.exe ;;
     *)
       echo "wheels: no tag for $platform" >&2
       exit 1
@@ -24,7 +25,7 @@ for platform; do
   server=${HOPGATE_BUILT:-}
   if [[ -z $server ]]; then
     server=$PWD/bin/wheels-server/$os-$arch/hopgate$suffix
-    CGO_ENABLED=0 GOOS=$os GOARCH=$arch ${GO:-go} build -trimpath -pgo=bench/default.pgo -ldflags "-s -w" -o "$server" ./cmd/hopgate
+    CGO_ENABLED=0 GOOS=$os GOARCH=$arch ${GO:-go} build -trimpath -pgo=bench/default.pgo -ldflags=-s -o "$server" ./cmd/hopgate
   fi
-  HOPGATE_SERVER=$server HOPGATE_PLATFORM=$tag "$venv/bin/python" -m build -q --wheel --no-isolation --outdir bin/wheels python
+  HOPGATE_SERVER=$server HOPGATE_PLATFORM=$tag "$venv/bin/python" -m build -q --wheel --no-isolation --outdir "${WHEELS_DIR:-bin/wheels}" python
 done
