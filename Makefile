@@ -87,7 +87,7 @@ reference: ## Write the pages of docs/reference and the answers of the documents
 
 .PHONY: docs
 docs: ## Build the documents as a site into bin/site; a link that leads nowhere is an error.
-	NO_MKDOCS_2_WARNING=1 $$(tools/docs/venv.sh)/bin/mkdocs build -q
+	NO_MKDOCS_2_WARNING=1 $$(tools/docs/venv.sh)/bin/mkdocs build
 
 .PHONY: bench
 bench: ## Run the benchmarks.

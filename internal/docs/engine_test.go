@@ -17,6 +17,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/explain"
 	"github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/shard/past"
 )
 
 // engine runs the statements of the documents.
@@ -27,7 +28,8 @@ func newEngine(t *testing.T, files string) engine {
 	store, err := local.Open(local.Options{Dir: t.TempDir(), Shards: 1, LogBytes: 1 << 20, Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	t.Cleanup(func() { store.Close() })
-	return engine{query.New(store, query.Options{Open: resource.NewOpener(files, resource.List{}).Open})}
+	moments := past.NewStore(store, 1<<20)
+	return engine{query.New(moments, query.Options{Past: moments, Open: resource.NewOpener(files, resource.List{}).Open})}
 }
 
 // run runs a statement and returns its columns and the texts of its rows.
@@ -110,7 +112,7 @@ func table(columns []string, rows [][]string) string {
 }
 
 // explained runs a statement with parameters and shows what a reader gets: of EXPLAIN and PROFILE the plan, in which each operator is
-// above its inputs, with the rows of each.
+// above its inputs, with the rows of each, and of others the notifications too.
 func (e engine) explained(statement string, params map[string]graph.Value) string {
 	res, err := e.Query(context.Background(), query.Request{Statement: statement, Params: params})
 	if err != nil {
@@ -118,9 +120,14 @@ func (e engine) explained(statement string, params map[string]graph.Value) strin
 	}
 	defer res.Close()
 	columns, rows, err := read(res)
-	root := res.Summary().Plan
+	summary := res.Summary()
+	root := summary.Plan
 	if root == nil || err != nil {
-		return show(columns, rows, err)
+		text := show(columns, rows, err)
+		for _, n := range summary.Notifications {
+			text += strings.ToLower(n.Severity) + ": " + n.Description + "\n"
+		}
+		return text
 	}
 	var lines [][]string
 	var walk func(n *explain.Node, depth int)

@@ -24,7 +24,7 @@ var file = regexp.MustCompile(`^[\w-]+\.\w+$`)
 const hidden = "<!-- run: "
 
 // TestPages runs the cypher blocks of the documents, those of a page one after the other over one graph, which is empty at first. A block text
-// after one is the answer to its last statement, and one whose fence names a file, such as csv people.csv, is a file that LOAD CSV may read. A JSON object in the fence of a
+// after one is the answer to its last statement, text error an error, and one whose fence names a file, such as csv people.csv, is a file that LOAD CSV may read. A JSON object in the fence of a
 // block holds its parameters; one that cannot run here has the fence cypher not-run. A comment <!-- run: STATEMENT --> runs what readers
 // need not see.
 func TestPages(t *testing.T) {
@@ -65,6 +65,9 @@ func page(t *testing.T, text string, ran *int) string {
 			inside = false
 			switch kind, rest, _ := strings.Cut(fence, " "); {
 			case kind == "text" && answered:
+				if (rest == "error") != (failure(answer) != "") {
+					t.Errorf("the fence of an answer says error if it is one: %s", answer)
+				}
 				out.WriteString(answer)
 				answer, answered = "", false
 			case file.MatchString(rest):
@@ -142,4 +145,21 @@ func value(t *testing.T, v any) graph.Value {
 	}
 	t.Fatal(fmt.Sprintf("a parameter is %T", v))
 	return graph.Value{}
+}
+
+// TestComparison checks that the rows of figures in the comparison are rows of bench/README.md.
+func TestComparison(t *testing.T) {
+	text, err := os.ReadFile(Path(t, "docs/comparison.md"))
+	require.NoError(t, err)
+	figures, err := os.ReadFile(Path(t, "bench/README.md"))
+	require.NoError(t, err)
+	_, tables, _ := strings.Cut(string(text), "\n## Neo4j\n")
+	rows := 0
+	for line := range strings.Lines(tables) {
+		if strings.HasPrefix(line, "| ") {
+			require.Contains(t, string(figures), line)
+			rows++
+		}
+	}
+	require.Greater(t, rows, 12)
 }
