@@ -89,6 +89,12 @@ reference: ## Write the pages of docs/reference and the answers of the documents
 docs: ## Build the documents as a site into bin/site; a link that leads nowhere is an error.
 	NO_MKDOCS_2_WARNING=1 $$(tools/docs/venv.sh)/bin/mkdocs build
 
+PROSE := README.md CHANGELOG.md SECURITY.md CONTRIBUTING.md docs bench/README.md
+.PHONY: prose
+prose: ## Check the style of the documents by the rules in tools/docs/vale, and their spelling.
+	$(GO) run github.com/vale-cli/vale/v3/cmd/vale@v3.21.0 $(PROSE)
+	$$(tools/docs/venv.sh)/bin/codespell --config tools/docs/codespell.ini ARCHITECTURE.md $(PROSE)
+
 .PHONY: bench
 bench: ## Run the benchmarks.
 	$(GO) test -run '^$$' -bench . -benchmem ./bench/...
