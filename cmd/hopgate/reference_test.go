@@ -33,3 +33,21 @@ func TestReference(t *testing.T) {
 			return s == nil || s.Usage != f.Usage
 		}))
 }
+
+// TestPages parses the calls of hopgate in the documents.
+func TestPages(t *testing.T) {
+	lines := docs.CommandLines(t, "hopgate")
+	require.Greater(t, len(lines), 15)
+	for _, line := range lines {
+		cmd, rest, err := newRoot().Find(line.Args)
+		if err == nil {
+			err = cmd.ParseFlags(rest)
+		}
+		if err == nil {
+			err = cmd.ValidateArgs(cmd.Flags().Args())
+		}
+		if err != nil {
+			t.Errorf("%s: %s: %v", line.Place, line.Text, err)
+		}
+	}
+}

@@ -163,3 +163,24 @@ func TestComparison(t *testing.T) {
 	}
 	require.Greater(t, rows, 12)
 }
+
+// TestShell checks that each block of commands that claims to run is in a page that .ci/readme runs.
+func TestShell(t *testing.T) {
+	script, err := os.ReadFile(Path(t, ".ci/readme"))
+	require.NoError(t, err)
+	pages := regexp.MustCompile(`docs/\{([\w,]+)\}\.md`).FindSubmatch(script)
+	require.NotNil(t, pages)
+	runs := map[string]bool{"tutorial.md": true}
+	for name := range strings.SplitSeq(string(pages[1]), ",") {
+		runs[name+".md"] = true
+	}
+	found, err := filepath.Glob(Path(t, "docs/*.md"))
+	require.NoError(t, err)
+	for _, file := range found {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		if strings.Contains(string(text), "```sh\n") && !runs[filepath.Base(file)] {
+			t.Errorf("%s has a block sh that .ci/readme does not run: add the page, or say sh not-run", filepath.Base(file))
+		}
+	}
+}
