@@ -33,7 +33,7 @@ func Compare(t testing.TB, file, made string) {
 	t.Helper()
 	path := Path(t, file)
 	if flag.Lookup("rewrite").Value.String() == "true" {
-		if err := os.WriteFile(path, []byte(made), 0o644); err != nil { //nolint:gosec // a file of the source tree
+		if err := os.WriteFile(path, []byte(made), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return

@@ -2,7 +2,6 @@ package docs
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -143,7 +142,7 @@ func value(t *testing.T, v any) graph.Value {
 		}
 		return graph.ListValue(list)
 	}
-	t.Fatal(fmt.Sprintf("a parameter is %T", v))
+	t.Fatalf("a parameter is %T", v)
 	return graph.Value{}
 }
 
