@@ -11,13 +11,21 @@ from mkdocs.structure.files import File
 ROOT = Path(__file__).parents[2]
 # Files outside of docs that are pages of the site, by the page's name.
 PAGES = {"figures.md": "bench/README.md", "changelog.md": "CHANGELOG.md", "security.md": "SECURITY.md"}
-LINK = re.compile(r"\]\((?![a-z]+:|#|/)([^)#\s]+)(#[^)\s]*)?\)")
+LINK = re.compile(r"(\[[\w./-]+\.md)?\]\((?![a-z]+:|#|/)([^)#\s]+)(#[^)\s]*)?\)")
 FENCE = re.compile(r"(^```.*?^```$)", re.M | re.S)
 # What a page loads, as opposed to what it links to.
 LOADED = re.compile(r"<(?:script|img|iframe|source|video|audio|link)\b[^>]*?\b(?:src|href)=[\"']?((?:https?:)?//[^\"'\s>]+)[^>]*>", re.I)
 
 summaries = {}  # the first sentence of each page, by its name
 ordered = []  # the pages in the order of the navigation
+titles = {}  # of the pages that the navigation gives one, by their names
+
+
+def on_config(config):
+    for section in config.nav:
+        for entries in section.values():
+            titles.update((name, title) for entry in entries if isinstance(entry, dict) for title, name in entry.items())
+    return config
 
 
 def on_files(files, config):
@@ -32,15 +40,17 @@ def on_page_markdown(markdown, page, config, files):
     shown = {path: page for page, path in PAGES.items()}
 
     def target(match):
-        path, anchor = posixpath.normpath(posixpath.join(folder, match[1])), match[2] or ""
+        text, path, anchor = match[1] or "", posixpath.normpath(posixpath.join(folder, match[2])), match[3] or ""
         if path in shown:
             uri = shown[path]
         elif path.startswith("docs/"):
             uri = path.removeprefix("docs/")
         else:
             kind = "tree" if (ROOT / path).is_dir() else "blob"
-            return f"]({config.repo_url}/{kind}/main/{path}{anchor})"
-        return f"]({posixpath.relpath(uri, posixpath.dirname(name) or '.')}{anchor})"
+            return f"{text}]({config.extra['repository']}/{kind}/main/{path}{anchor})"
+        if text and uri in titles:  # a page is named by its title, not by its file
+            text = "[" + titles[uri]
+        return f"{text}]({posixpath.relpath(uri, posixpath.dirname(name) or '.')}{anchor})"
 
     parts = FENCE.split(markdown)
     parts[::2] = [LINK.sub(target, part) for part in parts[::2]]
