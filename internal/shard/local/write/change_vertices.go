@@ -134,6 +134,9 @@ func (tx *Mutator) setVertex(ctx context.Context, w *staging.Writer, m *shard.Mu
 
 // valuesOf reads the values of an index's properties of one vertex.
 func (tx *Mutator) valuesOf(ctx context.Context, d *index.Def, id graph.VertexID) ([]graph.Value, error) {
+	if vals, ok := tx.Log.known(make([]graph.Value, 0, len(d.PropIDs)), id, d.PropIDs); ok {
+		return vals, nil
+	}
 	cols := shard.Columns(len(d.PropIDs), 1)
 	if err := tx.read.Properties(ctx, []graph.VertexID{id}, d.PropIDs, cols); err != nil {
 		return nil, err
