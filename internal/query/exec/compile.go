@@ -15,15 +15,23 @@ import (
 
 // Options are settings of compilation.
 type Options struct {
-	// BatchSize is the number of rows that operators aim at; default graph.BatchSize.
+	// BatchSize is the number of rows that operators aim at; default graph.BatchSize, writtenRows if the plan writes.
 	BatchSize int
 	// Steps counts the work, and may end it; nil: nobody does.
 	Steps *steps.Counter
 }
 
-// EnsureDefaults sets options that are zero to their defaults.
-func (o *Options) EnsureDefaults() {
-	if o.BatchSize <= 0 {
+// writtenRows is the number of rows that operators aim at if the plan writes: what they find and change goes through the store in the order
+// of its keys, so that neighbours share more of it in a larger batch.
+const writtenRows = 4 * graph.BatchSize
+
+// EnsureDefaults sets options that are zero to their defaults for a plan.
+func (o *Options) EnsureDefaults(q *plan.Query) {
+	switch {
+	case o.BatchSize > 0:
+	case q.Writes:
+		o.BatchSize = writtenRows
+	default:
 		o.BatchSize = graph.BatchSize
 	}
 }
@@ -49,7 +57,7 @@ func (p *Prepared) SetLongRunning(long bool) { p.longRunning.Store(long) }
 // Compile compiles a plan. The caller must not change the plan afterwards.
 func Compile(q *plan.Query, opt Options) (_ *Prepared, err error) {
 	defer steps.Catch(&err)
-	opt.EnsureDefaults()
+	opt.EnsureDefaults(q)
 	p := &Prepared{Query: q}
 	g := &p.program
 	g.Query, g.BatchSize, g.Subplans = q, opt.BatchSize, map[*plan.Subquery]*runtime.Subplan{}
