@@ -83,7 +83,7 @@ checkgenerate: generate ## Fail if generated code is not what is committed.
 
 .PHONY: reference
 reference: ## Write the pages of docs/reference and the answers of the documents' statements, which tests compare with the code.
-	$(GO) test -count=1 -run 'Reference|Functions|Procedures|Pages' ./internal/docs ./internal/config ./cmd/graphctl ./cmd/hopgate -rewrite
+	$(GO) test -count=1 -run '^Test(Reference|MetricsReference|ErrorsReference|Functions|Procedures|Pages)$$' ./internal/docs ./internal/config ./cmd/graphctl ./cmd/hopgate -rewrite
 
 .PHONY: docs
 docs: ## Build the documents as a site into bin/site; a link that leads nowhere is an error.
