@@ -7,7 +7,7 @@ import (
 )
 
 // Number is the release that the tree is, or becomes. The chart has the same, and what a release consists of takes it from there.
-const Number = "0.1.0"
+const Number = "0.2.0"
 
 // Commit returns the revision that the program was built from, if known.
 var Commit = sync.OnceValue(func() string {
