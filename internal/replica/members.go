@@ -20,11 +20,17 @@ import (
 // replica applies again when it opens.
 type Members struct {
 	conf *pb.ConfState
+	notes
+}
+
+// notes are what members carry besides raft's form.
+type notes struct {
 	// stores are the log stores of the members that were added; those of the first members are not recorded here, see LogStore.Meet.
 	// Members that a recovery has removed stay here with no store, the zero one.
 	stores map[uint64]StoreID
 	// addresses are those of processes, by their numbers; see Addresses.
 	addresses map[uint32]string
+	version   uint32 // see Version
 }
 
 func firstMembers(voters []uint64) *Members {
@@ -74,7 +80,10 @@ func (m *Members) Store(id uint64) (StoreID, bool) {
 // since. The members of one group carry them for all. The caller does not change them.
 func (m *Members) Addresses() map[uint32]string { return m.addresses }
 
-// append appends the encoded form: the size of raft's form, and that, and what appendNotes appends.
+// Version returns the highest version that changes have set, 0 without any. The members of one group carry that of all.
+func (m *Members) Version() uint32 { return m.version }
+
+// append appends the encoded form: the size of raft's form, and that, and the notes.
 func (m *Members) append(dst []byte) []byte {
 	if m == nil {
 		return dst
@@ -84,7 +93,7 @@ func (m *Members) append(dst []byte) []byte {
 		panic(err) // it has only numbers
 	}
 	dst = append(binary.AppendUvarint(dst, uint64(len(conf))), conf...)
-	return appendNotes(dst, m.stores, m.addresses)
+	return m.notes.append(dst)
 }
 
 // readMembers decodes members, nil if there are no bytes.
@@ -101,46 +110,63 @@ func readMembers(b []byte) (*Members, error) {
 		return nil, errors.Join(errMembers, err)
 	}
 	var err error
-	m.stores, m.addresses, err = readNotes(b[n+int(size):])
+	m.notes, err = readNotes(b[n+int(size):])
 	return m, err
 }
 
 var errMembers = fmt.Errorf("%w: malformed members", ErrDamaged)
 
-// appendNotes appends for each store the replica and the id, and if there are addresses a zero and for each one the process and the
-// bytes behind their number. Versions before addresses take the zero for a replica, and refuse what follows.
-func appendNotes(dst []byte, stores map[uint64]StoreID, addresses map[uint32]string) []byte {
-	for _, id := range slices.Sorted(maps.Keys(stores)) {
-		s := stores[id]
+// versionNote stands where the id of a replica would, before a version.
+const versionNote = math.MaxUint64
+
+// append appends for each store the replica and the id, the version behind versionNote if there is one, and if there are addresses a zero and for
+// each one the process and the bytes behind their number. Programs from before addresses, or versions, take either mark for a replica, and refuse
+// what follows.
+func (n *notes) append(dst []byte) []byte {
+	for _, id := range slices.Sorted(maps.Keys(n.stores)) {
+		s := n.stores[id]
 		dst = append(binary.AppendUvarint(dst, id), s[:]...)
 	}
-	if len(addresses) > 0 {
+	if n.version != 0 {
+		dst = binary.AppendUvarint(binary.AppendUvarint(dst, versionNote), uint64(n.version))
+	}
+	if len(n.addresses) > 0 {
 		dst = append(dst, 0)
 	}
-	for _, process := range slices.Sorted(maps.Keys(addresses)) {
-		dst = binary.AppendUvarint(binary.AppendUvarint(dst, uint64(process)), uint64(len(addresses[process])))
-		dst = append(dst, addresses[process]...)
+	for _, process := range slices.Sorted(maps.Keys(n.addresses)) {
+		dst = binary.AppendUvarint(binary.AppendUvarint(dst, uint64(process)), uint64(len(n.addresses[process])))
+		dst = append(dst, n.addresses[process]...)
 	}
 	return dst
 }
 
-// readNotes decodes what appendNotes appends.
-func readNotes(b []byte) (stores map[uint64]StoreID, addresses map[uint32]string, err error) {
-	stores = map[uint64]StoreID{}
+// readNotes decodes notes.
+func readNotes(b []byte) (out notes, err error) {
+	out.stores = map[uint64]StoreID{}
 	for len(b) > 0 {
 		id, n := binary.Uvarint(b)
-		if id == 0 && n > 0 {
-			addresses, err = readAddresses(b[n:])
-			return stores, addresses, err
+		switch {
+		case n <= 0:
+			return notes{}, errMembers
+		case id == 0:
+			out.addresses, err = readAddresses(b[n:])
+			return out, err
+		case id == versionNote:
+			version, m := binary.Uvarint(b[n:])
+			if m <= 0 || version == 0 || version > math.MaxUint32 {
+				return notes{}, errMembers
+			}
+			out.version, b = uint32(version), b[n+m:]
+			continue
 		}
 		var s StoreID
-		if n <= 0 || len(b)-n < len(s) {
-			return nil, nil, errMembers
+		if len(b)-n < len(s) {
+			return notes{}, errMembers
 		}
-		stores[id] = StoreID(b[n : n+len(s)])
+		out.stores[id] = StoreID(b[n : n+len(s)])
 		b = b[n+len(s):]
 	}
-	return stores, nil, nil
+	return out, nil
 }
 
 func readAddresses(b []byte) (map[uint32]string, error) {
@@ -162,7 +188,8 @@ func readAddresses(b []byte) (map[uint32]string, error) {
 }
 
 // Change is a change of the members of a group: one more that learns, or some that are to vote from now on, in the place of others. Or it is
-// one of the addresses that only they carry, as etcd's members carry theirs. An address is set once, and "" is permanent.
+// one of the addresses or the version that only they carry, as etcd's members carry theirs. An address is set once, and "" is permanent; the version
+// only grows.
 type Change struct {
 	// Of are the members that the change was made for, as CockroachDB's replica changes name the descriptor that they expect: if the group has
 	// others by now, it fails with ErrChanging. Nil for any.
@@ -173,6 +200,7 @@ type Change struct {
 	Remove  []uint64 // those that leave at the same time
 	// Addresses are those of processes to set, "" to remove; with nothing else.
 	Addresses map[uint32]string
+	Version   uint32 // to set; with nothing else
 }
 
 // raft returns the change in raft's form; id names it, and self is the replica that proposes it.
@@ -192,10 +220,10 @@ func (c *Change) raft(id []byte, self uint64) *pb.ConfChangeV2 {
 	}
 	switch {
 	case c.Learner != 0:
-		cc.Context = appendNotes(cc.Context, map[uint64]StoreID{c.Learner: c.Store}, nil)
-	case len(c.Addresses) > 0:
+		cc.Context = (&notes{stores: map[uint64]StoreID{c.Learner: c.Store}}).append(cc.Context)
+	case len(c.Addresses) > 0, c.Version != 0:
 		add(pb.ConfChangeUpdateNode, self) // which changes nothing
-		cc.Context = appendNotes(cc.Context, nil, c.Addresses)
+		cc.Context = (&notes{addresses: c.Addresses, version: c.Version}).append(cc.Context)
 	}
 	return cc
 }
@@ -252,19 +280,21 @@ func (g *Group) changed(e *pb.Entry) error {
 	if err := proto.Unmarshal(e.GetData(), cc); err != nil {
 		return fmt.Errorf("entry %d: %w", e.GetIndex(), err)
 	}
-	next := &Members{conf: g.node.ApplyConfChange(cc), stores: maps.Clone(g.members.stores), addresses: g.members.addresses}
+	next := &Members{conf: g.node.ApplyConfChange(cc), notes: g.members.notes}
+	next.stores = maps.Clone(next.stores)
 	var id []byte
 	if len(cc.GetContext()) >= changeID { // raft itself ends a joint change
 		id = cc.GetContext()[:changeID]
-		added, addresses, err := readNotes(cc.GetContext()[changeID:])
+		set, err := readNotes(cc.GetContext()[changeID:])
 		if err != nil {
 			return fmt.Errorf("entry %d: %w", e.GetIndex(), err)
 		}
 		if next.stores == nil {
-			next.stores = added
+			next.stores = set.stores
 		}
-		maps.Copy(next.stores, added)
-		next.addresses = withAddresses(next.addresses, addresses)
+		maps.Copy(next.stores, set.stores)
+		next.addresses = withAddresses(next.addresses, set.addresses)
+		next.version = max(next.version, set.version)
 	}
 	maps.DeleteFunc(next.stores, func(id uint64, s StoreID) bool { return !next.Has(id) && s != (StoreID{}) })
 	g.members = next

@@ -59,7 +59,7 @@ func TestLogMembers(t *testing.T) {
 		entries = append(entries, &pb.Entry{Index: new(i + 1), Term: new(uint64(1))})
 	}
 	require.NoError(t, l.Append(&pb.HardState{Term: new(uint64(1)), Vote: new(uint64(0)), Commit: new(uint64(9))}, entries, true))
-	next := &Members{conf: firstMembers([]uint64{1, 2, 6}).conf, stores: map[uint64]StoreID{6: {1}}}
+	next := &Members{conf: firstMembers([]uint64{1, 2, 6}).conf, notes: notes{stores: map[uint64]StoreID{6: {1}}}}
 	l.changes = append(l.changes, membersAt{5, next})
 	require.NoError(t, l.Compact(4))
 	require.Nil(t, l.members)
@@ -71,12 +71,13 @@ func TestLogMembers(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, StoreID{1}, store)
 	next = firstMembers([]uint64{1, 2, 9})
-	next.addresses = map[uint32]string{3: "d:9190"}
+	next.addresses, next.version = map[uint32]string{3: "d:9190"}, 7
 	require.NoError(t, l.Reset(&pb.HardState{Term: new(uint64(1)), Vote: new(uint64(0)), Commit: new(uint64(20))}, 20, 1, next))
 	require.NoError(t, s.Close())
 	s, l = open()
 	require.Equal(t, []uint64{1, 2, 9}, l.members.Voters())
 	require.Equal(t, next.addresses, l.members.Addresses())
+	require.EqualValues(t, 7, l.members.Version())
 	_, err = s.Log(1, 11)
 	require.NoError(t, err)
 	id, ok, err := s.Replica(1)
@@ -97,8 +98,8 @@ func TestLogMembers(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestAddresses sets addresses of processes by entries of a log, which a replica has again when it opens: each is set once, and none after it
-// was removed.
+// TestAddresses sets addresses of processes, and the version of all, by entries of a log, which a replica has again when it opens: each address is set
+// once, and none after it was removed.
 func TestAddresses(t *testing.T) {
 	fs := vfs.NewMem()
 	ctx := t.Context()
@@ -109,15 +110,20 @@ func TestAddresses(t *testing.T) {
 		for _, set := range []map[uint32]string{{3: "d:9190"}, {3: "x:9190", 4: "e:9190"}, {3: ""}, {3: "d:9190"}} {
 			require.NoError(t, h.Change(ctx, 1, Change{Addresses: set}))
 		}
+		for _, version := range []uint32{2, 3, 2} {
+			require.NoError(t, h.Change(ctx, 1, Change{Version: version}))
+		}
 		require.NoError(t, h.Read(ctx, 1))
 		s, _ := h.GroupStatus(1)
 		require.Equal(t, want, s.Members.Addresses())
+		require.EqualValues(t, 3, s.Members.Version(), "it only grows")
 		require.Equal(t, []uint64{7}, s.Members.Voters())
 	})
 	h := openHost(t, fs, nil)
 	require.NoError(t, h.Start(1, 7, []uint64{7}, &list{}))
 	s, _ := h.GroupStatus(1)
 	require.Equal(t, want, s.Members.Addresses())
+	require.EqualValues(t, 3, s.Members.Version())
 }
 
 func TestJoining(t *testing.T) {

@@ -19,6 +19,7 @@ type replicaCollector struct {
 	s       Replicas
 	metrics []replicaMetric
 	lag     [2]*prometheus.Desc // entries, bytes
+	version *prometheus.Desc    // of the cluster, by the replica of shard 0
 }
 
 // replicaMetric is one figure of a replica.
@@ -58,6 +59,7 @@ func newReplicas(s Replicas) *replicaCollector {
 	for i, what := range []string{"entries", "bytes"} {
 		c.lag[i] = prometheus.NewDesc("hopgate_replica_lag_"+what, "Log "+what+" of the leader that the replica of another process lacks; the leader has it.", []string{"shard", "process"}, nil)
 	}
+	c.version = prometheus.NewDesc("hopgate_cluster_version", "Cluster version in force, by the replica of shard 0.", nil, nil)
 	return c
 }
 
@@ -68,6 +70,7 @@ func (c *replicaCollector) Describe(out chan<- *prometheus.Desc) {
 	}
 	out <- c.lag[0]
 	out <- c.lag[1]
+	out <- c.version
 }
 
 // Collect implements prometheus.Collector.
@@ -76,6 +79,9 @@ func (c *replicaCollector) Collect(out chan<- prometheus.Metric) {
 		shard := strconv.FormatUint(uint64(group), 10)
 		for _, m := range c.metrics {
 			out <- prometheus.MustNewConstMetric(m.desc, m.kind, m.get(&s), shard)
+		}
+		if group == 0 {
+			out <- prometheus.MustNewConstMetric(c.version, prometheus.GaugeValue, float64(max(s.Members.Version(), 1)))
 		}
 		for _, l := range s.Lags {
 			process := strconv.Itoa(l.Process)

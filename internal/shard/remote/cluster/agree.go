@@ -69,7 +69,7 @@ func (p *Process) checkAgreement() {
 				case now == "":
 					log.Info("another process of the cluster answers")
 				default:
-					log.Error("another process belongs to another cluster, or was started with other settings", slog.String("error", now))
+					log.Error("another process belongs to another cluster, or was started with other settings or a program of another version", slog.String("error", now))
 				}
 			}
 			silent[no] = err != nil
@@ -79,6 +79,9 @@ func (p *Process) checkAgreement() {
 			err = errors.Join(differ...)
 		}
 		p.differs.Store(&err)
+		if len(differ) == 0 {
+			p.raise(p.ctx, answers)
+		}
 		if err != nil {
 			wait.Reset(rpc.LongestPause) // the process cannot join before that
 			continue
@@ -94,8 +97,8 @@ func (p *Process) storeOf(no int) []byte {
 	return id
 }
 
-// agrees returns an error unless another process has the number that this one knows it by, and was started with the same processes and
-// layout. Two addresses, such as those of relays, belong to one process if the same log store answers at both.
+// agrees returns an error unless another process has the number that this one knows it by, runs together with this program, and was started with
+// the same processes and layout. Two addresses, such as those of relays, belong to one process if the same log store answers at both.
 func (p *Process) agrees(no int, a *pb.MembersResponse) error {
 	own, theirs, layout := p.peers.Addresses(), a.GetAddresses(), wire.DecodeLayout(a.GetLayout())
 	same := layout == p.layout
@@ -115,7 +118,7 @@ func (p *Process) agrees(no int, a *pb.MembersResponse) error {
 	case int(a.GetProcess()) != no:
 		return fmt.Errorf("%w: the process at %s is process %d, and not %d", errDiffers, own[no], a.GetProcess(), no)
 	}
-	return nil
+	return p.compatible(a)
 }
 
 // lacks returns an error if the process has no replica of a shard that the layout gives it, and its group has too few or names it.

@@ -174,7 +174,7 @@ func (p *Process) identify(ctx context.Context, no int) (uint64, error) {
 		})
 	}
 	asking.Wait()
-	if err := errors.Join(errs...); errors.Is(err, errDiffers) {
+	if err := errors.Join(errs...); errors.Is(err, errDiffers) || errors.Is(err, errVersion) {
 		return 0, err
 	}
 	own := p.replicas.StoreID()

@@ -17,6 +17,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/remote/peers"
 	"github.com/hopgate/hopgate/internal/shard/remote/server"
 	"github.com/hopgate/hopgate/internal/shard/remote/wire"
+	"github.com/hopgate/hopgate/internal/version"
 )
 
 // memberService answers MemberService.
@@ -30,7 +31,8 @@ func (m *memberService) Members(context.Context, *pb.MembersRequest) (*pb.Member
 	l := m.p.layout
 	out := &pb.MembersResponse{
 		Store: own[:], Process: uint32(m.p.no), Addresses: m.p.peers.Addresses(),
-		Layout: &pb.Layout{Processes: uint32(l.Processes), Shards: uint32(l.Shards), Replicas: uint32(l.Replicas)},
+		Layout:  &pb.Layout{Processes: uint32(l.Processes), Shards: uint32(l.Shards), Replicas: uint32(l.Replicas)},
+		Version: version.Cluster, Active: m.p.Version(),
 	}
 	for no := range m.p.layout.Processes {
 		out.Stores = append(out.Stores, m.p.storeOf(no))

@@ -39,6 +39,7 @@ type Process struct {
 	lead      atomic.Pointer[server.Leader] // nil while another process leads the cluster
 	assigned  *peers.Assignment
 	differs   atomic.Pointer[error]    // see checkAgreement
+	active    atomic.Uint32            // the highest cluster version that another process has said to be in force
 	stores    sync.Map                 // by number, the log store of a process as []byte: this one's, and others' by their last answers
 	waiting   []atomic.Pointer[string] // by shard, why the replica here has not joined its group, nil if it has
 

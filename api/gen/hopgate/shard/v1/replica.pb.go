@@ -434,7 +434,11 @@ type MembersResponse struct {
 	Addresses []string `protobuf:"bytes,4,rep,name=addresses,proto3" json:"addresses,omitempty"`
 	Layout    *Layout  `protobuf:"bytes,5,opt,name=layout,proto3" json:"layout,omitempty"`
 	// stores are the log stores of all processes, by their numbers, as they last answered this one; empty for one that has not.
-	Stores        [][]byte `protobuf:"bytes,6,rep,name=stores,proto3" json:"stores,omitempty"`
+	Stores [][]byte `protobuf:"bytes,6,rep,name=stores,proto3" json:"stores,omitempty"`
+	// version is the newest cluster version that the process knows, 0 for 1.
+	Version uint32 `protobuf:"varint,7,opt,name=version,proto3" json:"version,omitempty"`
+	// active is the cluster version that is in force, as far as the process knows; 0 for 1.
+	Active        uint32 `protobuf:"varint,8,opt,name=active,proto3" json:"active,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -509,6 +513,20 @@ func (x *MembersResponse) GetStores() [][]byte {
 		return x.Stores
 	}
 	return nil
+}
+
+func (x *MembersResponse) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *MembersResponse) GetActive() uint32 {
+	if x != nil {
+		return x.Active
+	}
+	return 0
 }
 
 // Layout is that of a new cluster; see shard.Layout.
@@ -1324,14 +1342,16 @@ const file_hopgate_shard_v1_replica_proto_rawDesc = "" +
 	"\x05group\x18\x01 \x01(\rR\x05group\"*\n" +
 	"\x0eRetireResponse\x12\x18\n" +
 	"\aretired\x18\x01 \x01(\bR\aretired\"\x10\n" +
-	"\x0eMembersRequest\"\xe2\x01\n" +
+	"\x0eMembersRequest\"\x94\x02\n" +
 	"\x0fMembersResponse\x12\x14\n" +
 	"\x05store\x18\x01 \x01(\fR\x05store\x127\n" +
 	"\amembers\x18\x02 \x03(\v2\x1d.hopgate.shard.v1.MemberStateR\amembers\x12\x18\n" +
 	"\aprocess\x18\x03 \x01(\rR\aprocess\x12\x1c\n" +
 	"\taddresses\x18\x04 \x03(\tR\taddresses\x120\n" +
 	"\x06layout\x18\x05 \x01(\v2\x18.hopgate.shard.v1.LayoutR\x06layout\x12\x16\n" +
-	"\x06stores\x18\x06 \x03(\fR\x06stores\"Z\n" +
+	"\x06stores\x18\x06 \x03(\fR\x06stores\x12\x18\n" +
+	"\aversion\x18\a \x01(\rR\aversion\x12\x16\n" +
+	"\x06active\x18\b \x01(\rR\x06active\"Z\n" +
 	"\x06Layout\x12\x1c\n" +
 	"\tprocesses\x18\x01 \x01(\rR\tprocesses\x12\x16\n" +
 	"\x06shards\x18\x02 \x01(\rR\x06shards\x12\x1a\n" +
