@@ -22,6 +22,7 @@ import (
 // process is a process of a cluster, which can be killed and started again under the same addresses.
 type process struct {
 	t      *testing.T
+	binary string // of the server, "" for the one under test
 	args   []string
 	env    []string
 	cmd    *exec.Cmd
@@ -75,7 +76,11 @@ func (p *process) start() {
 			}
 		})
 	}
-	cmd, ended := exec.CommandContext(context.Background(), filepath.Join(bin, "hopgate"), p.args...), make(chan struct{})
+	binary := p.binary
+	if binary == "" {
+		binary = filepath.Join(bin, "hopgate")
+	}
+	cmd, ended := exec.CommandContext(context.Background(), binary, p.args...), make(chan struct{})
 	cmd.Env, cmd.Stderr = environ(p.env...), &p.log
 	p.cmd, p.ended = cmd, ended
 	p.killed.Store(false)
