@@ -91,8 +91,10 @@ func load(bin, dir string, persons int) (edges int, err error) {
 	files := filepath.Join(dir, "files")
 	for _, args := range [][]string{
 		{"graphctl", "generate", "social", "--persons", strconv.Itoa(persons), "-d", files},
-		{"hopgate", "import", filepath.Join(files, "person.csv"), filepath.Join(files, "person_knows_person.csv"),
-			"--data-dir", filepath.Join(dir, "data"), "--memory", "1GiB", "--progress", "none"},
+		{
+			"hopgate", "import", filepath.Join(files, "person.csv"), filepath.Join(files, "person_knows_person.csv"),
+			"--data-dir", filepath.Join(dir, "data"), "--memory", "1GiB", "--progress", "none",
+		},
 	} {
 		if out, err := exec.CommandContext(context.Background(), filepath.Join(bin, args[0]), args[1:]...).CombinedOutput(); err != nil {
 			return 0, fmt.Errorf("%s: %w: %s", args[0], err, out)

@@ -23,8 +23,8 @@ func (r *Readers) Warm(ctx context.Context) error {
 	end()
 	for _, l := range order {
 		for no, lists := range r.Topology.lists {
-			for block, more := uint64(0), true; more; block++ {
-				if ctx.Err() != nil || !lists.Roomy() {
+			for block, more := uint64(0), true; more && ctx.Err() == nil; block++ {
+				if !lists.Roomy() {
 					return nil
 				}
 				began := time.Now()
