@@ -41,6 +41,7 @@ func TestPages(t *testing.T) {
 	for _, line := range lines {
 		cmd, rest, err := newRoot().Find(line.Args)
 		if err == nil {
+			cmd.InitDefaultVersionFlag()
 			err = cmd.ParseFlags(rest)
 		}
 		if err == nil {
