@@ -183,12 +183,6 @@ func (a *app) backup(ctx context.Context, out io.Writer, r *backup.Repo, graphs 
 		}
 		sent += m.Files[i].Size
 	}
-	if err := stream.CloseSend(); err != nil {
-		return err
-	}
-	if _, err := stream.Recv(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("backup: the server failed to finish: %w", err)
-	}
 	if err := r.Commit(ctx, m); err != nil {
 		return err
 	}
@@ -197,6 +191,15 @@ func (a *app) backup(ctx context.Context, out io.Writer, r *backup.Repo, graphs 
 		return err
 	case len(removed) > 0:
 		return fmt.Errorf("backup %s lacks %s, which another backup with --keep has removed meanwhile: back up again", m.ID, size.Count(len(removed), "file"))
+	}
+	if err := stream.Send(&pb.BackupRequest{What: &pb.BackupRequest_Done{Done: &pb.BackupDone{}}}); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if err := stream.CloseSend(); err != nil {
+		return err
+	}
+	if _, err := stream.Recv(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("backup %s is complete, but the server failed to finish: %w", m.ID, err)
 	}
 	fmt.Fprintf(out, "backup %s: %s, %s, %s; new: %s, %s, in %v\n", m.ID, size.Count(len(m.Graphs), "graph"), size.Count(len(m.Files), "file"), size.Text(uint64(m.Bytes())),
 		size.Count(len(missing), "file"), size.Text(uint64(sent)), time.Since(start).Round(time.Millisecond))

@@ -48,10 +48,16 @@ func TestBackupUnderLoad(t *testing.T) {
 	}
 	eventually(t, func() bool { return acked.Load() >= 50 }, time.Millisecond)
 	first := acked.Load()
-	s.graphctl("backup", dest)
+	backup := func(since float64) float64 {
+		s.graphctl("backup", dest)
+		taken := s.metric(`hopgate_backup_last_success_timestamp_seconds{graph="default"}`)
+		require.Greater(t, taken, since)
+		return taken
+	}
+	taken := backup(float64(time.Now().Unix()))
 	eventually(t, func() bool { return acked.Load() >= first+50 }, time.Millisecond)
 	second := acked.Load()
-	s.graphctl("backup", dest)
+	backup(taken)
 	close(stop)
 	writers.Wait()
 	require.Equal(t, -1, s.stop(syscall.SIGKILL))

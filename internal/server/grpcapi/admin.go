@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -30,10 +31,17 @@ type adminService struct {
 	debug   debugFiles
 
 	profiles *telemetry.Profiles // or nil
+	backedUp *prometheus.GaugeVec
 }
 
 func newAdminService(drained context.Context, e *query.Engine, store telemetry.Storage, debug debugFiles, profiles *telemetry.Profiles) *adminService {
-	return &adminService{e: e, store: store, maintainer: e.StoreFeatures().Maintainer, drained: drained, debug: debug, profiles: profiles}
+	return &adminService{
+		e: e, store: store, maintainer: e.StoreFeatures().Maintainer, drained: drained, debug: debug, profiles: profiles,
+		backedUp: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "hopgate_backup_last_success_timestamp_seconds",
+			Help: "When the snapshot of the last backup that this process has served and that was completed was taken, in Unix time, by graph.",
+		}, []string{"graph"}),
+	}
 }
 
 func (s *adminService) Schema(ctx context.Context, req *pb.SchemaRequest) (*pb.SchemaResponse, error) {

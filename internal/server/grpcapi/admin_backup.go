@@ -63,6 +63,11 @@ func (s *adminService) Backup(stream grpc.BidiStreamingServer[pb.BackupRequest, 
 				return err
 			}
 		}
+		if req.GetDone() != nil {
+			for _, name := range c.Graphs() {
+				s.backedUp.WithLabelValues(name).Set(float64(c.Taken().UnixMilli()) / 1e3)
+			}
+		}
 	}
 }
 

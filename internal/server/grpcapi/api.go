@@ -96,7 +96,9 @@ func newServer(host *request.Host, opt Options) *server {
 	load := &loadService{e: e, l: host.Loader, monitor: host.Monitor, audit: host.Audit}
 	pb.RegisterLoadServiceServer(s, load)
 	files := debugFiles{opt.Config, host.Registry, opt.EvidenceDir}
-	pb.RegisterAdminServiceServer(s, newAdminService(host.Drained, e, host.Store, files, host.Profiles))
+	admin := newAdminService(host.Drained, e, host.Store, files, host.Profiles)
+	host.Registry.MustRegister(admin.backedUp)
+	pb.RegisterAdminServiceServer(s, admin)
 	flight.RegisterFlightServiceServer(s.Server, newFlightService(host.Drained, e, load, host.TxIdle))
 	for name := range s.GetServiceInfo() {
 		s.health.SetServingStatus(name, healthpb.HealthCheckResponse_SERVING)

@@ -3575,6 +3575,7 @@ type BackupRequest struct {
 	//
 	//	*BackupRequest_Begin
 	//	*BackupRequest_Want
+	//	*BackupRequest_Done
 	What          isBackupRequest_What `protobuf_oneof:"what"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3635,6 +3636,15 @@ func (x *BackupRequest) GetWant() *BackupWant {
 	return nil
 }
 
+func (x *BackupRequest) GetDone() *BackupDone {
+	if x != nil {
+		if x, ok := x.What.(*BackupRequest_Done); ok {
+			return x.Done
+		}
+	}
+	return nil
+}
+
 type isBackupRequest_What interface {
 	isBackupRequest_What()
 }
@@ -3647,9 +3657,15 @@ type BackupRequest_Want struct {
 	Want *BackupWant `protobuf:"bytes,2,opt,name=want,proto3,oneof"`
 }
 
+type BackupRequest_Done struct {
+	Done *BackupDone `protobuf:"bytes,3,opt,name=done,proto3,oneof"`
+}
+
 func (*BackupRequest_Begin) isBackupRequest_What() {}
 
 func (*BackupRequest_Want) isBackupRequest_What() {}
+
+func (*BackupRequest_Done) isBackupRequest_What() {}
 
 // BackupBegin names the graphs; none means all.
 type BackupBegin struct {
@@ -3741,6 +3757,43 @@ func (x *BackupWant) GetFiles() []uint32 {
 	return nil
 }
 
+// BackupDone says, as the last message, that the backup is complete where the client keeps it.
+type BackupDone struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BackupDone) Reset() {
+	*x = BackupDone{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[57]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BackupDone) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BackupDone) ProtoMessage() {}
+
+func (x *BackupDone) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[57]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BackupDone.ProtoReflect.Descriptor instead.
+func (*BackupDone) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{57}
+}
+
 // BackupResponse lists files, and then holds a piece of one.
 type BackupResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3755,7 +3808,7 @@ type BackupResponse struct {
 
 func (x *BackupResponse) Reset() {
 	*x = BackupResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[57]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3767,7 +3820,7 @@ func (x *BackupResponse) String() string {
 func (*BackupResponse) ProtoMessage() {}
 
 func (x *BackupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[57]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3780,7 +3833,7 @@ func (x *BackupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupResponse.ProtoReflect.Descriptor instead.
 func (*BackupResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{57}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *BackupResponse) GetWhat() isBackupResponse_What {
@@ -3841,7 +3894,7 @@ type BackupFiles struct {
 
 func (x *BackupFiles) Reset() {
 	*x = BackupFiles{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[58]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3853,7 +3906,7 @@ func (x *BackupFiles) String() string {
 func (*BackupFiles) ProtoMessage() {}
 
 func (x *BackupFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[58]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3866,7 +3919,7 @@ func (x *BackupFiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupFiles.ProtoReflect.Descriptor instead.
 func (*BackupFiles) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{58}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *BackupFiles) GetFiles() []*BackupFile {
@@ -3917,7 +3970,7 @@ type BackupFile struct {
 
 func (x *BackupFile) Reset() {
 	*x = BackupFile{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[59]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3929,7 +3982,7 @@ func (x *BackupFile) String() string {
 func (*BackupFile) ProtoMessage() {}
 
 func (x *BackupFile) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[59]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3942,7 +3995,7 @@ func (x *BackupFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupFile.ProtoReflect.Descriptor instead.
 func (*BackupFile) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{59}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *BackupFile) GetPath() string {
@@ -3979,7 +4032,7 @@ type ReadLogRequest struct {
 
 func (x *ReadLogRequest) Reset() {
 	*x = ReadLogRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[60]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3991,7 +4044,7 @@ func (x *ReadLogRequest) String() string {
 func (*ReadLogRequest) ProtoMessage() {}
 
 func (x *ReadLogRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[60]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4004,7 +4057,7 @@ func (x *ReadLogRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadLogRequest.ProtoReflect.Descriptor instead.
 func (*ReadLogRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{60}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ReadLogRequest) GetGraph() string {
@@ -4035,7 +4088,7 @@ type ReadLogResponse struct {
 
 func (x *ReadLogResponse) Reset() {
 	*x = ReadLogResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[61]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4047,7 +4100,7 @@ func (x *ReadLogResponse) String() string {
 func (*ReadLogResponse) ProtoMessage() {}
 
 func (x *ReadLogResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[61]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4060,7 +4113,7 @@ func (x *ReadLogResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadLogResponse.ProtoReflect.Descriptor instead.
 func (*ReadLogResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{61}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ReadLogResponse) GetWhat() isReadLogResponse_What {
@@ -4128,7 +4181,7 @@ type LogState struct {
 
 func (x *LogState) Reset() {
 	*x = LogState{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[62]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4140,7 +4193,7 @@ func (x *LogState) String() string {
 func (*LogState) ProtoMessage() {}
 
 func (x *LogState) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[62]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4153,7 +4206,7 @@ func (x *LogState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogState.ProtoReflect.Descriptor instead.
 func (*LogState) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{62}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *LogState) GetGraphId() []byte {
@@ -4237,7 +4290,7 @@ type LogCommits struct {
 
 func (x *LogCommits) Reset() {
 	*x = LogCommits{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[63]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4249,7 +4302,7 @@ func (x *LogCommits) String() string {
 func (*LogCommits) ProtoMessage() {}
 
 func (x *LogCommits) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[63]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4262,7 +4315,7 @@ func (x *LogCommits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogCommits.ProtoReflect.Descriptor instead.
 func (*LogCommits) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{63}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *LogCommits) GetCommits() []byte {
@@ -4317,7 +4370,7 @@ type LogLabelSet struct {
 
 func (x *LogLabelSet) Reset() {
 	*x = LogLabelSet{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[64]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4329,7 +4382,7 @@ func (x *LogLabelSet) String() string {
 func (*LogLabelSet) ProtoMessage() {}
 
 func (x *LogLabelSet) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[64]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4342,7 +4395,7 @@ func (x *LogLabelSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLabelSet.ProtoReflect.Descriptor instead.
 func (*LogLabelSet) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{64}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *LogLabelSet) GetLabels() []uint32 {
@@ -4365,7 +4418,7 @@ type BackupChunk struct {
 
 func (x *BackupChunk) Reset() {
 	*x = BackupChunk{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[65]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4377,7 +4430,7 @@ func (x *BackupChunk) String() string {
 func (*BackupChunk) ProtoMessage() {}
 
 func (x *BackupChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[65]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4390,7 +4443,7 @@ func (x *BackupChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupChunk.ProtoReflect.Descriptor instead.
 func (*BackupChunk) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{65}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *BackupChunk) GetFile() uint32 {
@@ -4686,16 +4739,19 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\x05count\x18\x02 \x01(\x04R\x05count\x12\x16\n" +
 	"\x06mended\x18\x03 \x01(\x04R\x06mended\x12\x1a\n" +
 	"\bmendable\x18\x04 \x01(\bR\bmendable\x12\x1a\n" +
-	"\bexamples\x18\x05 \x03(\tR\bexamples\"v\n" +
+	"\bexamples\x18\x05 \x03(\tR\bexamples\"\xa4\x01\n" +
 	"\rBackupRequest\x12/\n" +
 	"\x05begin\x18\x01 \x01(\v2\x17.hopgate.v1.BackupBeginH\x00R\x05begin\x12,\n" +
-	"\x04want\x18\x02 \x01(\v2\x16.hopgate.v1.BackupWantH\x00R\x04wantB\x06\n" +
+	"\x04want\x18\x02 \x01(\v2\x16.hopgate.v1.BackupWantH\x00R\x04want\x12,\n" +
+	"\x04done\x18\x03 \x01(\v2\x16.hopgate.v1.BackupDoneH\x00R\x04doneB\x06\n" +
 	"\x04what\"%\n" +
 	"\vBackupBegin\x12\x16\n" +
 	"\x06graphs\x18\x01 \x03(\tR\x06graphs\"\"\n" +
 	"\n" +
 	"BackupWant\x12\x14\n" +
-	"\x05files\x18\x01 \x03(\rR\x05files\"z\n" +
+	"\x05files\x18\x01 \x03(\rR\x05files\"\f\n" +
+	"\n" +
+	"BackupDone\"z\n" +
 	"\x0eBackupResponse\x12/\n" +
 	"\x05files\x18\x01 \x01(\v2\x17.hopgate.v1.BackupFilesH\x00R\x05files\x12/\n" +
 	"\x05chunk\x18\x02 \x01(\v2\x17.hopgate.v1.BackupChunkH\x00R\x05chunkB\x06\n" +
@@ -4782,7 +4838,7 @@ func file_hopgate_v1_admin_proto_rawDescGZIP() []byte {
 	return file_hopgate_v1_admin_proto_rawDescData
 }
 
-var file_hopgate_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
+var file_hopgate_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 67)
 var file_hopgate_v1_admin_proto_goTypes = []any{
 	(*MembersRequest)(nil),         // 0: hopgate.v1.MembersRequest
 	(*MembersResponse)(nil),        // 1: hopgate.v1.MembersResponse
@@ -4841,19 +4897,20 @@ var file_hopgate_v1_admin_proto_goTypes = []any{
 	(*BackupRequest)(nil),          // 54: hopgate.v1.BackupRequest
 	(*BackupBegin)(nil),            // 55: hopgate.v1.BackupBegin
 	(*BackupWant)(nil),             // 56: hopgate.v1.BackupWant
-	(*BackupResponse)(nil),         // 57: hopgate.v1.BackupResponse
-	(*BackupFiles)(nil),            // 58: hopgate.v1.BackupFiles
-	(*BackupFile)(nil),             // 59: hopgate.v1.BackupFile
-	(*ReadLogRequest)(nil),         // 60: hopgate.v1.ReadLogRequest
-	(*ReadLogResponse)(nil),        // 61: hopgate.v1.ReadLogResponse
-	(*LogState)(nil),               // 62: hopgate.v1.LogState
-	(*LogCommits)(nil),             // 63: hopgate.v1.LogCommits
-	(*LogLabelSet)(nil),            // 64: hopgate.v1.LogLabelSet
-	(*BackupChunk)(nil),            // 65: hopgate.v1.BackupChunk
-	(*timestamppb.Timestamp)(nil),  // 66: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),    // 67: google.protobuf.Duration
-	(*PlanNode)(nil),               // 68: hopgate.v1.PlanNode
-	(*Cost)(nil),                   // 69: hopgate.v1.Cost
+	(*BackupDone)(nil),             // 57: hopgate.v1.BackupDone
+	(*BackupResponse)(nil),         // 58: hopgate.v1.BackupResponse
+	(*BackupFiles)(nil),            // 59: hopgate.v1.BackupFiles
+	(*BackupFile)(nil),             // 60: hopgate.v1.BackupFile
+	(*ReadLogRequest)(nil),         // 61: hopgate.v1.ReadLogRequest
+	(*ReadLogResponse)(nil),        // 62: hopgate.v1.ReadLogResponse
+	(*LogState)(nil),               // 63: hopgate.v1.LogState
+	(*LogCommits)(nil),             // 64: hopgate.v1.LogCommits
+	(*LogLabelSet)(nil),            // 65: hopgate.v1.LogLabelSet
+	(*BackupChunk)(nil),            // 66: hopgate.v1.BackupChunk
+	(*timestamppb.Timestamp)(nil),  // 67: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),    // 68: google.protobuf.Duration
+	(*PlanNode)(nil),               // 69: hopgate.v1.PlanNode
+	(*Cost)(nil),                   // 70: hopgate.v1.Cost
 }
 var file_hopgate_v1_admin_proto_depIdxs = []int32{
 	2,  // 0: hopgate.v1.MembersResponse.members:type_name -> hopgate.v1.Member
@@ -4872,89 +4929,90 @@ var file_hopgate_v1_admin_proto_depIdxs = []int32{
 	24, // 13: hopgate.v1.ShardStats.stores:type_name -> hopgate.v1.StoreStats
 	25, // 14: hopgate.v1.StoreStats.levels:type_name -> hopgate.v1.LevelStats
 	28, // 15: hopgate.v1.RunningQueriesResponse.queries:type_name -> hopgate.v1.RunningQuery
-	66, // 16: hopgate.v1.RunningQuery.start:type_name -> google.protobuf.Timestamp
-	67, // 17: hopgate.v1.RunningQuery.elapsed:type_name -> google.protobuf.Duration
+	67, // 16: hopgate.v1.RunningQuery.start:type_name -> google.protobuf.Timestamp
+	68, // 17: hopgate.v1.RunningQuery.elapsed:type_name -> google.protobuf.Duration
 	33, // 18: hopgate.v1.SlowLogResponse.queries:type_name -> hopgate.v1.SlowQuery
-	66, // 19: hopgate.v1.SlowQuery.start:type_name -> google.protobuf.Timestamp
-	67, // 20: hopgate.v1.SlowQuery.elapsed:type_name -> google.protobuf.Duration
-	68, // 21: hopgate.v1.SlowQuery.plan:type_name -> hopgate.v1.PlanNode
-	69, // 22: hopgate.v1.SlowQuery.cost:type_name -> hopgate.v1.Cost
-	67, // 23: hopgate.v1.ProfileRequest.duration:type_name -> google.protobuf.Duration
-	66, // 24: hopgate.v1.ProfileRequest.from:type_name -> google.protobuf.Timestamp
-	66, // 25: hopgate.v1.ProfileRequest.until:type_name -> google.protobuf.Timestamp
+	67, // 19: hopgate.v1.SlowQuery.start:type_name -> google.protobuf.Timestamp
+	68, // 20: hopgate.v1.SlowQuery.elapsed:type_name -> google.protobuf.Duration
+	69, // 21: hopgate.v1.SlowQuery.plan:type_name -> hopgate.v1.PlanNode
+	70, // 22: hopgate.v1.SlowQuery.cost:type_name -> hopgate.v1.Cost
+	68, // 23: hopgate.v1.ProfileRequest.duration:type_name -> google.protobuf.Duration
+	67, // 24: hopgate.v1.ProfileRequest.from:type_name -> google.protobuf.Timestamp
+	67, // 25: hopgate.v1.ProfileRequest.until:type_name -> google.protobuf.Timestamp
 	37, // 26: hopgate.v1.KeptProfilesResponse.profiles:type_name -> hopgate.v1.KeptProfile
-	66, // 27: hopgate.v1.KeptProfile.time:type_name -> google.protobuf.Timestamp
-	67, // 28: hopgate.v1.TopRequest.interval:type_name -> google.protobuf.Duration
-	66, // 29: hopgate.v1.TopResponse.end:type_name -> google.protobuf.Timestamp
-	67, // 30: hopgate.v1.TopResponse.interval:type_name -> google.protobuf.Duration
+	67, // 27: hopgate.v1.KeptProfile.time:type_name -> google.protobuf.Timestamp
+	68, // 28: hopgate.v1.TopRequest.interval:type_name -> google.protobuf.Duration
+	67, // 29: hopgate.v1.TopResponse.end:type_name -> google.protobuf.Timestamp
+	68, // 30: hopgate.v1.TopResponse.interval:type_name -> google.protobuf.Duration
 	41, // 31: hopgate.v1.TopResponse.operations:type_name -> hopgate.v1.Operation
 	2,  // 32: hopgate.v1.TopResponse.members:type_name -> hopgate.v1.Member
-	67, // 33: hopgate.v1.Operation.mean:type_name -> google.protobuf.Duration
-	67, // 34: hopgate.v1.Operation.p99:type_name -> google.protobuf.Duration
-	67, // 35: hopgate.v1.TraceRequest.min:type_name -> google.protobuf.Duration
-	66, // 36: hopgate.v1.TraceResponse.start:type_name -> google.protobuf.Timestamp
-	67, // 37: hopgate.v1.TraceResponse.elapsed:type_name -> google.protobuf.Duration
+	68, // 33: hopgate.v1.Operation.mean:type_name -> google.protobuf.Duration
+	68, // 34: hopgate.v1.Operation.p99:type_name -> google.protobuf.Duration
+	68, // 35: hopgate.v1.TraceRequest.min:type_name -> google.protobuf.Duration
+	67, // 36: hopgate.v1.TraceResponse.start:type_name -> google.protobuf.Timestamp
+	68, // 37: hopgate.v1.TraceResponse.elapsed:type_name -> google.protobuf.Duration
 	44, // 38: hopgate.v1.TraceResponse.stages:type_name -> hopgate.v1.Stage
-	67, // 39: hopgate.v1.Stage.time:type_name -> google.protobuf.Duration
+	68, // 39: hopgate.v1.Stage.time:type_name -> google.protobuf.Duration
 	44, // 40: hopgate.v1.Stage.stages:type_name -> hopgate.v1.Stage
 	51, // 41: hopgate.v1.CheckResponse.progress:type_name -> hopgate.v1.CheckProgress
 	52, // 42: hopgate.v1.CheckResponse.report:type_name -> hopgate.v1.CheckReport
 	53, // 43: hopgate.v1.CheckReport.findings:type_name -> hopgate.v1.CheckFinding
 	55, // 44: hopgate.v1.BackupRequest.begin:type_name -> hopgate.v1.BackupBegin
 	56, // 45: hopgate.v1.BackupRequest.want:type_name -> hopgate.v1.BackupWant
-	58, // 46: hopgate.v1.BackupResponse.files:type_name -> hopgate.v1.BackupFiles
-	65, // 47: hopgate.v1.BackupResponse.chunk:type_name -> hopgate.v1.BackupChunk
-	59, // 48: hopgate.v1.BackupFiles.files:type_name -> hopgate.v1.BackupFile
-	66, // 49: hopgate.v1.BackupFiles.taken:type_name -> google.protobuf.Timestamp
-	62, // 50: hopgate.v1.ReadLogResponse.state:type_name -> hopgate.v1.LogState
-	63, // 51: hopgate.v1.ReadLogResponse.commits:type_name -> hopgate.v1.LogCommits
-	66, // 52: hopgate.v1.LogState.now:type_name -> google.protobuf.Timestamp
-	64, // 53: hopgate.v1.LogCommits.label_sets:type_name -> hopgate.v1.LogLabelSet
-	13, // 54: hopgate.v1.AdminService.Schema:input_type -> hopgate.v1.SchemaRequest
-	19, // 55: hopgate.v1.AdminService.Stats:input_type -> hopgate.v1.StatsRequest
-	26, // 56: hopgate.v1.AdminService.RunningQueries:input_type -> hopgate.v1.RunningQueriesRequest
-	29, // 57: hopgate.v1.AdminService.KillQuery:input_type -> hopgate.v1.KillQueryRequest
-	31, // 58: hopgate.v1.AdminService.SlowLog:input_type -> hopgate.v1.SlowLogRequest
-	34, // 59: hopgate.v1.AdminService.Profile:input_type -> hopgate.v1.ProfileRequest
-	35, // 60: hopgate.v1.AdminService.KeptProfiles:input_type -> hopgate.v1.KeptProfilesRequest
-	49, // 61: hopgate.v1.AdminService.Check:input_type -> hopgate.v1.CheckRequest
-	54, // 62: hopgate.v1.AdminService.Backup:input_type -> hopgate.v1.BackupRequest
-	60, // 63: hopgate.v1.AdminService.ReadLog:input_type -> hopgate.v1.ReadLogRequest
-	39, // 64: hopgate.v1.AdminService.Top:input_type -> hopgate.v1.TopRequest
-	42, // 65: hopgate.v1.AdminService.Trace:input_type -> hopgate.v1.TraceRequest
-	45, // 66: hopgate.v1.AdminService.DebugInfo:input_type -> hopgate.v1.DebugInfoRequest
-	47, // 67: hopgate.v1.AdminService.Version:input_type -> hopgate.v1.VersionRequest
-	0,  // 68: hopgate.v1.AdminService.Members:input_type -> hopgate.v1.MembersRequest
-	3,  // 69: hopgate.v1.AdminService.ReplaceMember:input_type -> hopgate.v1.ReplaceMemberRequest
-	5,  // 70: hopgate.v1.AdminService.MoveReplica:input_type -> hopgate.v1.MoveReplicaRequest
-	7,  // 71: hopgate.v1.AdminService.TransferLead:input_type -> hopgate.v1.TransferLeadRequest
-	9,  // 72: hopgate.v1.AdminService.AddMember:input_type -> hopgate.v1.AddMemberRequest
-	11, // 73: hopgate.v1.AdminService.RemoveMember:input_type -> hopgate.v1.RemoveMemberRequest
-	14, // 74: hopgate.v1.AdminService.Schema:output_type -> hopgate.v1.SchemaResponse
-	20, // 75: hopgate.v1.AdminService.Stats:output_type -> hopgate.v1.StatsResponse
-	27, // 76: hopgate.v1.AdminService.RunningQueries:output_type -> hopgate.v1.RunningQueriesResponse
-	30, // 77: hopgate.v1.AdminService.KillQuery:output_type -> hopgate.v1.KillQueryResponse
-	32, // 78: hopgate.v1.AdminService.SlowLog:output_type -> hopgate.v1.SlowLogResponse
-	38, // 79: hopgate.v1.AdminService.Profile:output_type -> hopgate.v1.ProfileResponse
-	36, // 80: hopgate.v1.AdminService.KeptProfiles:output_type -> hopgate.v1.KeptProfilesResponse
-	50, // 81: hopgate.v1.AdminService.Check:output_type -> hopgate.v1.CheckResponse
-	57, // 82: hopgate.v1.AdminService.Backup:output_type -> hopgate.v1.BackupResponse
-	61, // 83: hopgate.v1.AdminService.ReadLog:output_type -> hopgate.v1.ReadLogResponse
-	40, // 84: hopgate.v1.AdminService.Top:output_type -> hopgate.v1.TopResponse
-	43, // 85: hopgate.v1.AdminService.Trace:output_type -> hopgate.v1.TraceResponse
-	46, // 86: hopgate.v1.AdminService.DebugInfo:output_type -> hopgate.v1.DebugInfoResponse
-	48, // 87: hopgate.v1.AdminService.Version:output_type -> hopgate.v1.VersionResponse
-	1,  // 88: hopgate.v1.AdminService.Members:output_type -> hopgate.v1.MembersResponse
-	4,  // 89: hopgate.v1.AdminService.ReplaceMember:output_type -> hopgate.v1.ReplaceMemberResponse
-	6,  // 90: hopgate.v1.AdminService.MoveReplica:output_type -> hopgate.v1.MoveReplicaResponse
-	8,  // 91: hopgate.v1.AdminService.TransferLead:output_type -> hopgate.v1.TransferLeadResponse
-	10, // 92: hopgate.v1.AdminService.AddMember:output_type -> hopgate.v1.AddMemberResponse
-	12, // 93: hopgate.v1.AdminService.RemoveMember:output_type -> hopgate.v1.RemoveMemberResponse
-	74, // [74:94] is the sub-list for method output_type
-	54, // [54:74] is the sub-list for method input_type
-	54, // [54:54] is the sub-list for extension type_name
-	54, // [54:54] is the sub-list for extension extendee
-	0,  // [0:54] is the sub-list for field type_name
+	57, // 46: hopgate.v1.BackupRequest.done:type_name -> hopgate.v1.BackupDone
+	59, // 47: hopgate.v1.BackupResponse.files:type_name -> hopgate.v1.BackupFiles
+	66, // 48: hopgate.v1.BackupResponse.chunk:type_name -> hopgate.v1.BackupChunk
+	60, // 49: hopgate.v1.BackupFiles.files:type_name -> hopgate.v1.BackupFile
+	67, // 50: hopgate.v1.BackupFiles.taken:type_name -> google.protobuf.Timestamp
+	63, // 51: hopgate.v1.ReadLogResponse.state:type_name -> hopgate.v1.LogState
+	64, // 52: hopgate.v1.ReadLogResponse.commits:type_name -> hopgate.v1.LogCommits
+	67, // 53: hopgate.v1.LogState.now:type_name -> google.protobuf.Timestamp
+	65, // 54: hopgate.v1.LogCommits.label_sets:type_name -> hopgate.v1.LogLabelSet
+	13, // 55: hopgate.v1.AdminService.Schema:input_type -> hopgate.v1.SchemaRequest
+	19, // 56: hopgate.v1.AdminService.Stats:input_type -> hopgate.v1.StatsRequest
+	26, // 57: hopgate.v1.AdminService.RunningQueries:input_type -> hopgate.v1.RunningQueriesRequest
+	29, // 58: hopgate.v1.AdminService.KillQuery:input_type -> hopgate.v1.KillQueryRequest
+	31, // 59: hopgate.v1.AdminService.SlowLog:input_type -> hopgate.v1.SlowLogRequest
+	34, // 60: hopgate.v1.AdminService.Profile:input_type -> hopgate.v1.ProfileRequest
+	35, // 61: hopgate.v1.AdminService.KeptProfiles:input_type -> hopgate.v1.KeptProfilesRequest
+	49, // 62: hopgate.v1.AdminService.Check:input_type -> hopgate.v1.CheckRequest
+	54, // 63: hopgate.v1.AdminService.Backup:input_type -> hopgate.v1.BackupRequest
+	61, // 64: hopgate.v1.AdminService.ReadLog:input_type -> hopgate.v1.ReadLogRequest
+	39, // 65: hopgate.v1.AdminService.Top:input_type -> hopgate.v1.TopRequest
+	42, // 66: hopgate.v1.AdminService.Trace:input_type -> hopgate.v1.TraceRequest
+	45, // 67: hopgate.v1.AdminService.DebugInfo:input_type -> hopgate.v1.DebugInfoRequest
+	47, // 68: hopgate.v1.AdminService.Version:input_type -> hopgate.v1.VersionRequest
+	0,  // 69: hopgate.v1.AdminService.Members:input_type -> hopgate.v1.MembersRequest
+	3,  // 70: hopgate.v1.AdminService.ReplaceMember:input_type -> hopgate.v1.ReplaceMemberRequest
+	5,  // 71: hopgate.v1.AdminService.MoveReplica:input_type -> hopgate.v1.MoveReplicaRequest
+	7,  // 72: hopgate.v1.AdminService.TransferLead:input_type -> hopgate.v1.TransferLeadRequest
+	9,  // 73: hopgate.v1.AdminService.AddMember:input_type -> hopgate.v1.AddMemberRequest
+	11, // 74: hopgate.v1.AdminService.RemoveMember:input_type -> hopgate.v1.RemoveMemberRequest
+	14, // 75: hopgate.v1.AdminService.Schema:output_type -> hopgate.v1.SchemaResponse
+	20, // 76: hopgate.v1.AdminService.Stats:output_type -> hopgate.v1.StatsResponse
+	27, // 77: hopgate.v1.AdminService.RunningQueries:output_type -> hopgate.v1.RunningQueriesResponse
+	30, // 78: hopgate.v1.AdminService.KillQuery:output_type -> hopgate.v1.KillQueryResponse
+	32, // 79: hopgate.v1.AdminService.SlowLog:output_type -> hopgate.v1.SlowLogResponse
+	38, // 80: hopgate.v1.AdminService.Profile:output_type -> hopgate.v1.ProfileResponse
+	36, // 81: hopgate.v1.AdminService.KeptProfiles:output_type -> hopgate.v1.KeptProfilesResponse
+	50, // 82: hopgate.v1.AdminService.Check:output_type -> hopgate.v1.CheckResponse
+	58, // 83: hopgate.v1.AdminService.Backup:output_type -> hopgate.v1.BackupResponse
+	62, // 84: hopgate.v1.AdminService.ReadLog:output_type -> hopgate.v1.ReadLogResponse
+	40, // 85: hopgate.v1.AdminService.Top:output_type -> hopgate.v1.TopResponse
+	43, // 86: hopgate.v1.AdminService.Trace:output_type -> hopgate.v1.TraceResponse
+	46, // 87: hopgate.v1.AdminService.DebugInfo:output_type -> hopgate.v1.DebugInfoResponse
+	48, // 88: hopgate.v1.AdminService.Version:output_type -> hopgate.v1.VersionResponse
+	1,  // 89: hopgate.v1.AdminService.Members:output_type -> hopgate.v1.MembersResponse
+	4,  // 90: hopgate.v1.AdminService.ReplaceMember:output_type -> hopgate.v1.ReplaceMemberResponse
+	6,  // 91: hopgate.v1.AdminService.MoveReplica:output_type -> hopgate.v1.MoveReplicaResponse
+	8,  // 92: hopgate.v1.AdminService.TransferLead:output_type -> hopgate.v1.TransferLeadResponse
+	10, // 93: hopgate.v1.AdminService.AddMember:output_type -> hopgate.v1.AddMemberResponse
+	12, // 94: hopgate.v1.AdminService.RemoveMember:output_type -> hopgate.v1.RemoveMemberResponse
+	75, // [75:95] is the sub-list for method output_type
+	55, // [55:75] is the sub-list for method input_type
+	55, // [55:55] is the sub-list for extension type_name
+	55, // [55:55] is the sub-list for extension extendee
+	0,  // [0:55] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_v1_admin_proto_init() }
@@ -4972,13 +5030,14 @@ func file_hopgate_v1_admin_proto_init() {
 	file_hopgate_v1_admin_proto_msgTypes[54].OneofWrappers = []any{
 		(*BackupRequest_Begin)(nil),
 		(*BackupRequest_Want)(nil),
+		(*BackupRequest_Done)(nil),
 	}
-	file_hopgate_v1_admin_proto_msgTypes[57].OneofWrappers = []any{
+	file_hopgate_v1_admin_proto_msgTypes[58].OneofWrappers = []any{
 		(*BackupResponse_Files)(nil),
 		(*BackupResponse_Chunk)(nil),
 	}
-	file_hopgate_v1_admin_proto_msgTypes[60].OneofWrappers = []any{}
-	file_hopgate_v1_admin_proto_msgTypes[61].OneofWrappers = []any{
+	file_hopgate_v1_admin_proto_msgTypes[61].OneofWrappers = []any{}
+	file_hopgate_v1_admin_proto_msgTypes[62].OneofWrappers = []any{
 		(*ReadLogResponse_State)(nil),
 		(*ReadLogResponse_Commits)(nil),
 	}
@@ -4988,7 +5047,7 @@ func file_hopgate_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_v1_admin_proto_rawDesc), len(file_hopgate_v1_admin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   66,
+			NumMessages:   67,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

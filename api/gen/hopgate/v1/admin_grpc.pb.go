@@ -64,7 +64,7 @@ type AdminServiceClient interface {
 	// Check verifies a snapshot of a graph and optionally repairs it. Progress comes first, the report last.
 	Check(ctx context.Context, in *CheckRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CheckResponse], error)
 	// Backup takes a snapshot of all or some graphs. The server lists its files; the client requests those that it lacks and receives them in
-	// chunks. The snapshot ends with the call.
+	// chunks, and says when the backup is complete. The snapshot ends with the call.
 	Backup(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[BackupRequest, BackupResponse], error)
 	// ReadLog returns the commits that follow one in the commit log of a graph, as the log has them, for a restore to make them again.
 	ReadLog(ctx context.Context, in *ReadLogRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadLogResponse], error)
@@ -380,7 +380,7 @@ type AdminServiceServer interface {
 	// Check verifies a snapshot of a graph and optionally repairs it. Progress comes first, the report last.
 	Check(*CheckRequest, grpc.ServerStreamingServer[CheckResponse]) error
 	// Backup takes a snapshot of all or some graphs. The server lists its files; the client requests those that it lacks and receives them in
-	// chunks. The snapshot ends with the call.
+	// chunks, and says when the backup is complete. The snapshot ends with the call.
 	Backup(grpc.BidiStreamingServer[BackupRequest, BackupResponse]) error
 	// ReadLog returns the commits that follow one in the commit log of a graph, as the log has them, for a restore to make them again.
 	ReadLog(*ReadLogRequest, grpc.ServerStreamingServer[ReadLogResponse]) error
