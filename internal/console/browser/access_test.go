@@ -16,14 +16,14 @@ func TestKeyboard(t *testing.T) {
 	p := visit(t, "")
 	p.ask("UNWIND range(1, 3) AS i RETURN i")
 	for page, controls := range map[string][]string{
-		"query": {"Skip to content", "Query", "Operations", "Graph", "Statement", "Run all statements, or the selection (Ctrl+Enter)", "Most rows", "Table", "Rows of the result", "History (1)"},
+		"query": {"Skip to content", "Query", "Operations", "Graph", "Statement", "Schema", "Run all statements, or the selection (Ctrl+Enter)", "Most rows", "Table", "Rows of the result", "History (1)"},
 		"fetch": {"Fetch, as JSON", "Method", "Label"}, "schema": {"Schema"}, "plans": {"Plans"}, "server": {"Running"}, "operations": {"Operations"},
 	} {
 		p.js(`location.hash = "` + page + `"`)
 		p.wait(`document.querySelector("#pages [aria-current]").dataset.page === "` + page + `"`)
 		p.js(`document.body.tabIndex = -1; document.body.focus(); document.body.removeAttribute("tabindex")`)
 		seen := map[string]bool{}
-		for range 60 {
+		for range 400 {
 			p.key("Tab", 0)
 			if p.text(`document.activeElement === document.body`) == "true" {
 				break // all have been reached

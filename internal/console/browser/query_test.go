@@ -112,6 +112,7 @@ func TestParameters(t *testing.T) {
 // What was run is in the history, and what is saved stays after the page is loaded again; a link brings the query along.
 func TestHistory(t *testing.T) {
 	p := visit(t, "")
+	p.click("button", "History")
 	p.ask("RETURN 'first'")
 	p.ask("RETURN 'second'")
 	p.wait(`document.querySelectorAll(".side .entry").length === 2`)

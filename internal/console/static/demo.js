@@ -1,6 +1,6 @@
 // Loads the example network into an empty graph, with ordinary statements, and shows what can be asked of it.
 import { ask, send } from "./api.js";
-import { rowsOf, steps, tour } from "./demodata.js";
+import { overview, rowsOf, steps } from "./demodata.js";
 import { button, count, el, fill } from "./dom.js";
 
 const persons = 500, batch = 1000;
@@ -25,7 +25,7 @@ export async function loadDemo(progress) {
 /** Offers the network where the graph is empty. */
 export function offerDemo(app) {
   const box = app.tour;
-  if (!app.schema || app.schema.vertices || !box) return;
+  if (!app.schema || app.schema.vertices) return;
   const close = () => { box.hidden = true; };
   box.hidden = false;
   fill(box, el("p", {}, `This graph is empty. Load a demo network of ${count(persons)} people, their cities and interests?`),
@@ -35,19 +35,20 @@ export function offerDemo(app) {
       try {
         await loadDemo((done, total) => { bar.value = done / total; text.textContent = `${count(done)} of ${count(total)} rows`; });
         await app.refresh();
-        step(app, 0);
+        tour(app, overview);
       } catch (e) {
         fill(box, el("p", { class: "problem" }, e.message), button("Close", "Close", close));
       }
     }, { class: "primary" }), button("No", "Do not load demo data", close));
 }
 
-function step(app, i) {
-  const [text, query] = tour[i];
+/** Goes through steps, each a text and what it runs. */
+export function tour(app, list, i = 0) {
+  const [text, query, page = "query"] = list[i];
   app.tour.hidden = false;
-  fill(app.tour, el("p", {}, el("b", {}, `${i + 1} of ${tour.length} `), text),
-    i > 0 ? button("Back", "Back", () => step(app, i - 1)) : null,
-    i + 1 < tour.length ? button("Next", "Next", () => step(app, i + 1), { class: "primary" }) : null,
-    button(i + 1 < tour.length ? "End the tour" : "Done", "End the tour", () => { app.tour.hidden = true; }));
-  app.query(query);
+  fill(app.tour, el("p", {}, el("b", {}, `${i + 1} of ${list.length} `), text),
+    i > 0 ? button("Back", "Back", () => tour(app, list, i - 1)) : null,
+    i + 1 < list.length ? button("Next", "Next", () => tour(app, list, i + 1), { class: "primary" }) : null,
+    button(i + 1 < list.length ? "End the tour" : "Done", "End the tour", () => { app.tour.hidden = true; }));
+  app.query(query, page);
 }

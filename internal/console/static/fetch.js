@@ -58,6 +58,15 @@ export const fetchPage = {
       el("div", { class: "toolbar", role: "toolbar", "aria-label": "Fetch" }, button("Run", "Run the fetch (Ctrl+Enter)", go, { class: "primary" }), method, label, el("label", { class: "check" }, explain, "plans"),
         button("Format", "Write the request over several lines", () => { try { editor.replace(0, editor.value.length, pretty(parse(editor.value))); } catch (e) { go(); } }))),
     el("section", { class: "result", "aria-label": "Answer" }, el("div", { class: "result-bar" }, status), el("div", { class: "fetch-row" }, rows, plans)));
-    return { element };
+    return {
+      element,
+      show() {
+        if (!app.start) return;
+        editor.value = app.start;
+        write("fetch", app.start);
+        app.start = "";
+        go();
+      },
+    };
   },
 };

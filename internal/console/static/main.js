@@ -16,11 +16,12 @@ const pages = [queryPage, fetchPage, schemaPage, plansPage, operationsPage, serv
 /** What the pages share. */
 const app = {
   catalogue: emptyCatalogue(),
+  tour: el("div", { class: "tour", role: "region", "aria-label": "Tour", hidden: true }),
   schema: null,
   /** Opens a page with parameters. */
   open(page, parameters = {}) { location.hash = page + (Object.keys(parameters).length ? "?" + new URLSearchParams(parameters) : ""); },
-  /** Opens the query page with a statement, and runs it. */
-  query(text) { app.start = text; app.open("query"); route(); },
+  /** Opens a page with a statement or a fetch, and runs it. */
+  query(text, page = "query") { app.start = text; app.open(page); route(); },
   /** Reads again what the graph consists of. */
   async refresh() {
     try {
@@ -121,6 +122,7 @@ function route() {
 }
 
 fill(document.getElementById("pages"), pages.map((p) => el("a", { href: "#" + p.id, "data-page": p.id }, p.title)));
+document.getElementById("main").before(app.tour);
 fill(document.getElementById("tools"), graphs, tokenButton, themeButton);
 theme(read("theme", "auto"));
 badge();

@@ -6,6 +6,7 @@ import { placeOf, statements } from "./lang.js";
 import { keepPlan } from "./plans.js";
 import { ResultView } from "./result.js";
 import { parse } from "./rows.js";
+import { schemaList, startView } from "./start.js";
 import { read, remember, save, write } from "./store.js";
 
 const example = "MATCH (n)\nRETURN n\nLIMIT 25";
@@ -25,7 +26,8 @@ export const queryPage = {
     const stop = button("Cancel", "Cancel", () => runs.forEach((r) => r.run?.cancel()), { disabled: true });
     const strip = el("div", { class: "strip", role: "toolbar", "aria-label": "Results of the statements", hidden: true });
     const result = new ResultView(app);
-    const side = el("aside", { class: "side", "aria-label": "Parameters, history and saved queries" });
+    const start = startView(app), schema = schemaList(app);
+    const side = el("aside", { class: "side", "aria-label": "Schema, parameters, history and saved queries" });
 
     function readParameters() {
       parameters.clear();
@@ -50,6 +52,7 @@ export const queryPage = {
       let list = statements(picked ? editor.selection : editor.value).map((s) => ({ ...s, from: s.from + at }));
       if (one && !picked) list = list.filter((s, i) => i === list.findLastIndex((x) => x.from <= editor.caret) || list.length === 1);
       if (!list.length) return;
+      start.hidden = true;
       runs = list.map((s) => ({ ...s, run: null }));
       go.disabled = true;
       stop.disabled = false;
@@ -96,7 +99,7 @@ export const queryPage = {
       })));
     }
 
-    const open = { parameters: read("side", "history") === "parameters", history: read("side", "history") === "history", saved: read("side", "") === "saved" };
+    const open = { schema: read("side", "schema") === "schema", parameters: read("side", "schema") === "parameters", history: read("side", "schema") === "history", saved: read("side", "") === "saved" };
     function show(name) {
       for (const k of Object.keys(open)) open[k] = k === name && !open[k] || k === name && name === "parameters";
       write("side", Object.keys(open).find((k) => open[k]) ?? "");
@@ -114,6 +117,7 @@ export const queryPage = {
         open[name] ? el("div", { class: "fold-body" }, ...content) : null];
       const name = el("input", { "aria-label": "Name of the query", placeholder: "Name" });
       fill(side,
+        section("schema", "Schema", schema),
         section("parameters", "Parameters", parameters.element),
         section("history", `History (${history.length})`, history.length ? [el("ul", { class: "entries" }, history.slice(0, 100).map((h) =>
           entry(h.text, h.error ?? h.text, `${new Date(h.at).toLocaleTimeString()} · ${h.error ? "failed" : `${count(h.rows)} rows, ${h.ms} ms`}`, h.error, () => { history = history.filter((x) => x !== h); write("history", history); drawSide(); }))),
@@ -145,12 +149,11 @@ export const queryPage = {
     };
     const toolbar = el("div", { class: "toolbar", role: "toolbar", "aria-label": "Run" }, go, stop,
       button("Explain", "Show the plan without running it", () => prefixed("EXPLAIN")), button("Profile", "Run the first statement and measure its operators", () => prefixed("PROFILE")),
-      el("span", { class: "gap" }), el("label", { class: "check", title: "The server refuses statements that write" }, readOnly, "read only"), limit,
+      el("span", { class: "gap" }), button("Guides", "Show or hide the guides and documents", () => { start.hidden = !start.hidden; }), el("label", { class: "check", title: "The server refuses statements that write" }, readOnly, "read only"), limit,
       el("label", { class: "check", title: "Seconds until a statement ends; 0 is the server's default" }, timeout, "s"), link);
     drawSide();
     readParameters();
-    app.tour = el("div", { class: "tour", role: "region", "aria-label": "Tour", hidden: true });
-    const element = el("div", { class: "page query" }, el("section", { class: "work" }, app.tour, editor.element, toolbar, strip, result.element), side);
+    const element = el("div", { class: "page query" }, el("section", { class: "work" }, editor.element, toolbar, strip, start, result.element), side);
     return {
       element, editor, result,
       show(q) {

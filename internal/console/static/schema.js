@@ -1,7 +1,7 @@
 // The page of a graph's schema: labels, edge types, properties, indexes, constraints, and a picture of what leads where.
 import { ask } from "./api.js";
 import { button, count, el, fill, short } from "./dom.js";
-import { quoted } from "./lang.js";
+import { ofLabel, ofProperty, ofType, quoted } from "./lang.js";
 import { Layout } from "./layout.js";
 import { bends, colourOf, curve, extent, inkOn, Scene } from "./scene.js";
 
@@ -32,18 +32,18 @@ export const schemaPage = {
         el("section", { class: "cards", "aria-label": "Counts" }, [["vertices", s.vertices], ["edges", s.edges], ["labels", s.labels.length], ["edge types", s.edgeTypes.length], ["indexes", indexes.length], ["constraints", constraints.length]]
           .map(([name, n]) => el("div", { class: "card" }, el("b", {}, count(n)), el("span", {}, name)))),
         picture(meta[0]),
-        kinds("Labels", s.labels, s.properties.filter((p) => p.label), "label", types, (n) => `MATCH (n:${quoted(n)})\nRETURN n\nLIMIT 25`, (n, p) => `MATCH (n:${quoted(n)})\nRETURN n.${quoted(p)} AS value, count(*) AS n\nORDER BY n DESC\nLIMIT 25`),
-        kinds("Edge types", s.edgeTypes, s.properties.filter((p) => p.edgeType), "edgeType", types, (n) => `MATCH (a)-[r:${quoted(n)}]->(b)\nRETURN a, r, b\nLIMIT 25`, (n, p) => `MATCH ()-[r:${quoted(n)}]->()\nRETURN r.${quoted(p)} AS value, count(*) AS n\nORDER BY n DESC\nLIMIT 25`),
+        kinds("Labels", s.labels, s.properties.filter((p) => p.label), "label", types, ofLabel),
+        kinds("Edge types", s.edgeTypes, s.properties.filter((p) => p.edgeType), "edgeType", types, ofType),
         list("Indexes", ["name", "type", "on", "state"], indexes.map((i) => [i.name, i.type, on(i), i.state])),
         list("Constraints", ["name", "type", "on"], constraints.map((c) => [c.name, c.type, on(c)])));
     }
 
     const on = (i) => (i.labelsOrTypes ?? []).map((l) => ":" + l).join("|") + "(" + (i.properties ?? []).join(", ") + ")";
 
-    function kinds(title, names, properties, key, types, all, one) {
+    function kinds(title, names, properties, key, types, all) {
       return el("section", {}, el("h2", {}, title), names.length ? el("table", { class: "plain" }, el("thead", {}, el("tr", {}, ["name", "count", "properties"].map((h) => el("th", { scope: "col", class: h === "count" ? "number" : undefined }, h)))),
         el("tbody", {}, names.map((n) => el("tr", {}, el("td", {}, button(n.name, "Show some " + n.name, () => query(all(n.name)), { class: "chip link" })), el("td", { class: "number" }, count(n.count)),
-          el("td", {}, properties.filter((p) => p[key] === n.name).map((p) => button(`${p.property} ${(types.get(n.name + "\n" + p.property) ?? []).join("|").toLowerCase()} ${p.count === n.count ? "" : Math.round((100 * p.count) / n.count) + "%"}`.trim(), `The commonest values of ${p.property}, which ${count(p.count)} of ${count(n.count)} have`, () => query(one(n.name, p.property)), { class: "chip" }))))))) : el("p", { class: "quiet" }, "None."));
+          el("td", {}, properties.filter((p) => p[key] === n.name).map((p) => button(`${p.property} ${(types.get(n.name + "\n" + p.property) ?? []).join("|").toLowerCase()} ${p.count === n.count ? "" : Math.round((100 * p.count) / n.count) + "%"}`.trim(), `The commonest values of ${p.property}, which ${count(p.count)} of ${count(n.count)} have`, () => query(ofProperty(key, n.name, p.property)), { class: "chip" }))))))) : el("p", { class: "quiet" }, "None."));
     }
 
     const list = (title, head, rows) => el("section", {}, el("h2", {}, title), rows.length ? el("table", { class: "plain" }, el("thead", {}, el("tr", {}, head.map((h) => el("th", { scope: "col" }, h)))),
@@ -70,7 +70,7 @@ export const schemaPage = {
         }),
         ids.map((id) => {
           const v = scene.vertices.get(id), label = v.labels[0] ?? "", a = at(id), colour = colourOf(label);
-          return el("g", { ...go(`MATCH (n:${quoted(label)})\nRETURN n\nLIMIT 25`), "data-on": "", "aria-label": label }, el("circle", { cx: a.x, cy: a.y, r: radius, fill: colour }),
+          return el("g", { ...go(ofLabel(label)), "data-on": "", "aria-label": label }, el("circle", { cx: a.x, cy: a.y, r: radius, fill: colour }),
             el("text", { x: a.x, y: a.y - 1, fill: inkOn(colour), class: "schema-label" }, label), el("text", { x: a.x, y: a.y + 12, fill: inkOn(colour), class: "schema-count" }, short(Number(v.properties.count))));
         })));
     }
