@@ -1,4 +1,4 @@
-import { rowsOf, steps, tour } from "../static/demodata.js";
+import { guides, isDemo, overview, rowsOf, steps } from "../static/demodata.js";
 import { planTexts, withExplain } from "../static/fetchplan.js";
 import { boxes } from "../static/flame.js";
 import { linePoints, quantile, rate, readings, roundUp, sum } from "../static/metrics.js";
@@ -43,5 +43,7 @@ export function explains() {
 export function demoRows() {
   same(rowsOf("id:ID(Person){id-type:long},firstName,:LABEL\n1,Ann,Person\n2,Bo,Person\n"), [[1, "Ann", "Person"], [2, "Bo", "Person"]]);
   same(rowsOf(":START_ID(Person),:END_ID(City),:TYPE\n1,2,T\n"), [[1, 2, "T"]]);
-  same([steps.length, tour.length], [6, 5]);
+  same([steps.length, overview.length, guides.length], [6, 5, 5]);
+  const named = (...names) => names.map((name) => ({ name }));
+  same([["Person", "City", "Tag"], ["Person", "City"]].map((l) => isDemo({ labels: named(...l), types: named("KNOWS", "HAS_INTEREST") })), [true, false]);
 }
