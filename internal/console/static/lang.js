@@ -139,7 +139,7 @@ export const suggested = (message) => /did you mean [`'"]?([^`'"?]+)[`'"]?\?/.ex
 /** Statements that show some vertices of a label, some edges of a type, and the commonest values of a property. */
 export const ofLabel = (name) => `MATCH (n:${quoted(name)})\nRETURN n\nLIMIT 25`;
 export const ofType = (name) => `MATCH (a)-[r:${quoted(name)}]->(b)\nRETURN a, r, b\nLIMIT 25`;
-export const ofProperty = (key, name, property) => `MATCH ${key === "label" ? `(x:${quoted(name)})` : `()-[x:${quoted(name)}]->()`}\nRETURN x.${quoted(property)} AS value, count(*) AS n\nORDER BY n DESC\nLIMIT 25`;
+export const ofProperty = (key, name, property) => (key === "label" ? `MATCH (n:${quoted(name)})\nRETURN n` : `MATCH ()-[r:${quoted(name)}]->()\nRETURN r`) + `.${quoted(property)} AS value, count(*) AS n\nORDER BY n DESC\nLIMIT 25`;
 
 /** Writes a name as openCypher needs it. */
 export const quoted = (name) => (/^[\p{L}_][\p{L}\p{N}_]*$/u.test(name) && !isKeyword.has(name.toUpperCase()) ? name : "`" + name.replaceAll("`", "``") + "`");

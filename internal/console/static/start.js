@@ -4,7 +4,7 @@ import { tour } from "./demo.js";
 import { button, count, el, fill, short } from "./dom.js";
 import { ofLabel, ofProperty, ofType } from "./lang.js";
 
-const most = 50; // labels, and edge types, that the list shows
+const most = 100; // labels, and edge types, that the list shows
 const documents = [["Cypher", "cypher.md"], ["Fetches", "fetch.md"], ["Search", "search.md"], ["Loading data", "load.md"], ["HTTP", "http.md"], ["Drivers", "drivers.md"], ["Console", "console.md"], ["Errors", "reference/errors.md"], ["All documents", "README.md"]];
 
 /** The address of a document. */
