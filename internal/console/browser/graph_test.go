@@ -148,6 +148,28 @@ func TestGraphLooks(t *testing.T) {
 	p.wait(`$view.where("K-1")`)
 }
 
+// Labels have colours of their own, and keep them when others come and the page is loaded again.
+func TestGraphColours(t *testing.T) {
+	single.statement(t, "MATCH (n:Hue1|Hue2|Hue3|Hue4|Hue5|Hue6|Hue7|Hue8|Hue9|Hue10|Hue11|Hue12) DETACH DELETE n", "")
+	single.statement(t, "UNWIND range(1, 12) AS i CREATE (n:$('Hue' + i) {i: i})", "")
+	const swatches = `Object.fromEntries($t.all("button", "Hue").filter((b) => b.closest(".legend")).map((b) => [b.textContent, getComputedStyle(b.firstChild).backgroundColor]))`
+	p := graph(t, "MATCH (n:Hue7|Hue12) RETURN n")
+	first := eval[map[string]string](p, swatches)
+	require.Len(t, first, 2)
+	require.NotEqual(t, first["Hue71"], first["Hue121"])
+	p.do(chromedp.Reload())
+	p.wait(`document.documentElement.dataset.ready`)
+	p.watchGraph()
+	p.draw("MATCH (n) WHERE any(l IN labels(n) WHERE l STARTS WITH 'Hue') RETURN n")
+	all, different := eval[map[string]string](p, swatches), map[string]bool{}
+	for _, colour := range all {
+		different[colour] = true
+	}
+	require.Len(t, different, 12, "%v", all)
+	require.Equal(t, first["Hue71"], all["Hue71"])
+	require.Equal(t, first["Hue121"], all["Hue121"])
+}
+
 // Paths are highlighted one after the other, pictures are kept as PNG and SVG.
 func TestGraphPaths(t *testing.T) {
 	single.statement(t, "CREATE (:Stop {name: 'p'})-[:LINE]->(:Stop {name: 'q'})-[:LINE]->(:Stop {name: 'r'})", "")

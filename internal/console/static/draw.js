@@ -1,13 +1,12 @@
 // Draws a scene: on a canvas, and as SVG. Both take the same places, colours and curves.
-import { captionOf, colourOf, curve, extent, inkOn, labelOf } from "./scene.js";
+import { captionOf, curve, extent, inkOn, labelOf } from "./scene.js";
 
 export const radius = 16;
 const sizes = { small: 0.7, medium: 1, large: 1.5 };
 
-/** The way a label is drawn: what was chosen, and what is usual. */
+/** The way a label is drawn: what was chosen, and what is usual. looks has the colour of each label. */
 export function lookOf(label, looks) {
-  const l = looks[label] ?? {};
-  const colour = l.colour ?? colourOf(label);
+  const l = looks[label], colour = l.colour;
   return { colour, ink: inkOn(colour), caption: l.caption, radius: radius * (sizes[l.size] ?? 1) };
 }
 

@@ -1,11 +1,11 @@
 // The graph of a result on a canvas: people zoom, move, pin, hide, search, follow edges and keep the picture.
-import { ask, run } from "./api.js";
+import { api, ask, run } from "./api.js";
 import { announce, button, colour, count, download, el, fill, perFrame } from "./dom.js";
 import { lookOf, paint, svgOf } from "./draw.js";
 import { quoted } from "./lang.js";
 import { show } from "./rows.js";
 import { bends, captionOf, curve, extent, labelOf, mostVertices, Scene } from "./scene.js";
-import { read, write } from "./store.js";
+import { coloursOf, read, write } from "./store.js";
 
 const help = "Arrow keys move, plus and minus zoom, N and P go through the vertices, Enter shows neighbours, F pins, Delete hides.";
 
@@ -23,7 +23,8 @@ export class GraphView {
   #path = -1;
   #generation = 0;
   #follow = true; // the view follows the layout until somebody moves it
-  #looks = read("looks", {});
+  #chosenLooks = read("looks", {}); // by label, for all graphs
+  #looks = {}; // of the labels of the scene
 
   constructor() {
     this.canvas = el("canvas", { tabindex: "0", role: "application", "aria-roledescription": "graph", "aria-label": "Graph", onkeydown: (e) => this.#key(e) });
@@ -54,6 +55,7 @@ export class GraphView {
   /** Draws the graph of rows. */
   async set(rows) {
     this.scene = new Scene().addRows(rows);
+    this.graph = api.graph;
     this.#at.clear();
     this.#pinned.clear();
     this.#hidden = [];
@@ -89,6 +91,7 @@ export class GraphView {
   #changed(heat) {
     this.#numbers = [...this.scene.vertices.keys()];
     this.#edges = this.scene.drawn();
+    this.#dress();
     this.#bends = bends(this.#edges);
     const number = new Map(this.#numbers.map((id, i) => [id, i])), n = this.#numbers.length;
     const places = new Float64Array(2 * n).fill(NaN), fixed = new Uint8Array(n), edges = new Uint32Array(2 * this.#edges.length);
@@ -108,6 +111,12 @@ export class GraphView {
     this.steps = 0;
     this.worker ??= this.#start();
     this.worker.postMessage({ do: "begin", n, edges, places, fixed, heat, generation: ++this.#generation });
+  }
+
+  // dress gives each label of the scene its look: its colour in this graph, and over it what was chosen.
+  #dress() {
+    const labels = this.scene.counts().labels.map(([l]) => l).sort(), colours = coloursOf(this.graph, labels);
+    this.#looks = Object.fromEntries(labels.map((l) => [l, { colour: colours.get(l), ...this.#chosenLooks[l] }]));
   }
 
   #start() {
@@ -340,7 +349,7 @@ export class GraphView {
   }
 
   #styleOf(label, look) {
-    const set = (change) => { this.#looks = { ...this.#looks, [label]: { ...this.#looks[label], ...change } }; write("looks", this.#looks); this.#drawLegend(); this.draw(); };
+    const set = (change) => { this.#chosenLooks = { ...this.#chosenLooks, [label]: { ...this.#chosenLooks[label], ...change } }; write("looks", this.#chosenLooks); this.#dress(); this.#drawLegend(); this.draw(); };
     const keys = [...new Set([...this.scene.vertices.values()].filter((v) => labelOf(v) === label).slice(0, 200).flatMap((v) => Object.keys(v.properties)))].sort();
     const caption = el("select", { "aria-label": "Caption of " + label, onchange: () => set({ caption: caption.value || undefined }) }, el("option", { value: "" }, "usual"), el("option", { value: ":label" }, "the label"), keys.map((k) => el("option", { value: k }, k)));
     caption.value = look.caption ?? "";

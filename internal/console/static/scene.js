@@ -91,11 +91,24 @@ export const labelOf = (v) => v.labels[0] ?? "";
 
 const palette = ["#3b82a0", "#c8873a", "#5a9367", "#a05a8c", "#7b6fc4", "#b5524a", "#8a8a3c", "#3f8f8b", "#c2709a", "#6d7f95"];
 
-/** The colour of a label unless somebody has chosen one: labels keep theirs while others come and go. */
-export function colourOf(label) {
-  let h = 7;
-  for (const c of label) h = (h * 31 + c.codePointAt(0)) >>> 0;
-  return palette[h % palette.length];
+// colourAt gives the colours in the order in which labels take them: those of the palette, then others around the circle of hues.
+function colourAt(i) {
+  if (i < palette.length) return palette[i];
+  const part = (n) => { const k = (n + (i * 137.508) / 30) % 12; return Math.round(255 * (0.48 - 0.2 * Math.max(-1, Math.min(k - 3, 9 - k, 1)))).toString(16).padStart(2, "0"); };
+  return "#" + part(0) + part(8) + part(4);
+}
+
+/** Gives each label that has no colour in kept, a map, the first one that no other label has; says whether there was any. */
+export function giveColours(labels, kept) {
+  const taken = new Set(kept.values()), before = kept.size;
+  for (const l of labels) {
+    if (kept.has(l)) continue;
+    let i = 0;
+    while (taken.has(colourAt(i))) i++;
+    taken.add(colourAt(i));
+    kept.set(l, colourAt(i));
+  }
+  return kept.size > before;
 }
 
 /** Gives black or white, whichever is easier to read on a colour #rrggbb. */

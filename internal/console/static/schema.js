@@ -1,9 +1,10 @@
 // The page of a graph's schema: labels, edge types, properties, indexes, constraints, and a picture of what leads where.
-import { ask } from "./api.js";
+import { api, ask } from "./api.js";
 import { button, count, el, fill, short } from "./dom.js";
 import { ofLabel, ofProperty, ofType, quoted } from "./lang.js";
 import { Layout } from "./layout.js";
-import { bends, colourOf, curve, extent, inkOn, Scene } from "./scene.js";
+import { bends, curve, extent, inkOn, Scene } from "./scene.js";
+import { coloursOf } from "./store.js";
 
 const radius = 30;
 
@@ -59,6 +60,7 @@ export const schemaPage = {
       while (!layout.settled) layout.step();
       const at = (id) => ({ x: 2.1 * layout.x[number.get(id)], y: 1.5 * layout.y[number.get(id)] });
       const box = extent(ids.map(at)), pad = edges.some((e) => e.from === e.to) ? 150 : 80;
+      const colours = coloursOf(api.graph, ids.map((id) => scene.vertices.get(id).labels[0] ?? ""));
       const go = (text) => ({ class: "go", tabindex: "0", role: "button", onclick: () => query(text), onkeydown: (e) => { if (e.key === "Enter" || e.key === " ") { e.preventDefault(); query(text); } } });
       return el("section", { "aria-label": "What leads where" }, el("svg", { class: "schema-picture", role: "group", "aria-label": "Labels and the edge types between them", viewBox: `${box.x - pad} ${box.y - pad} ${box.width + 2 * pad} ${box.height + 2 * pad}` },
         edges.map((e) => {
@@ -69,7 +71,7 @@ export const schemaPage = {
             el("text", { x: c.middle.x, y: c.middle.y, dy: 3, class: "schema-type" }, `${e.type} ${short(Number(e.properties.count))}`));
         }),
         ids.map((id) => {
-          const v = scene.vertices.get(id), label = v.labels[0] ?? "", a = at(id), colour = colourOf(label);
+          const v = scene.vertices.get(id), label = v.labels[0] ?? "", a = at(id), colour = colours.get(label);
           return el("g", { ...go(ofLabel(label)), "data-on": "", "aria-label": label }, el("circle", { cx: a.x, cy: a.y, r: radius, fill: colour }),
             el("text", { x: a.x, y: a.y - 1, fill: inkOn(colour), class: "schema-label" }, label), el("text", { x: a.x, y: a.y + 12, fill: inkOn(colour), class: "schema-count" }, short(Number(v.properties.count))));
         })));

@@ -1,5 +1,7 @@
 // Keeps settings, history and saved queries in the browser. A browser that refuses to keep anything is no fault.
 
+import { giveColours } from "./scene.js";
+
 const prefix = "hopgate.";
 
 export function read(key, fallback) {
@@ -15,6 +17,13 @@ export function write(key, value) {
   try {
     localStorage.setItem(prefix + key, JSON.stringify(value));
   } catch { /* full, or forbidden */ }
+}
+
+/** Gives a map of the colours of a graph's labels. Labels keep theirs while others come and go, in this browser. */
+export function coloursOf(graph, labels) {
+  const kept = new Map(read("colours." + graph, []));
+  if (giveColours(labels, kept)) write("colours." + graph, [...kept]);
+  return kept;
 }
 
 const mostHistory = 200;

@@ -1,6 +1,6 @@
 import { svgOf } from "../static/draw.js";
 import { Layout } from "../static/layout.js";
-import { bends, captionOf, colourOf, curve, extent, inkOn, Scene } from "../static/scene.js";
+import { bends, captionOf, curve, extent, giveColours, inkOn, Scene } from "../static/scene.js";
 import { holds, same } from "./check.js";
 
 const node = (i, labels = ["A"], properties = {}) => ({ elementId: "v" + i, labels, properties });
@@ -27,8 +27,20 @@ export function captions() {
   same(captionOf(node(1, ["A"], { id: 3, name: "x" }), "id"), "3");
   same(captionOf(node(1, ["A"], { q: 1 }), ":label"), "A");
   same(captionOf(node(1, ["A"])), "A");
-  same(colourOf("Person"), colourOf("Person"));
   same([inkOn("#ffffff"), inkOn("#000000")], ["#000000", "#ffffff"]);
+}
+
+export function colours() {
+  const kept = new Map(), names = Array.from({ length: 60 }, (_, i) => "L" + i);
+  holds(giveColours(["Person", "City"], kept) && kept.get("Person") !== kept.get("City"), "labels differ");
+  const person = kept.get("Person");
+  giveColours(names, kept);
+  same([kept.get("Person"), new Set(kept.values()).size], [person, 62]);
+  holds([...kept.values()].every((c) => /^#[0-9a-f]{6}$/.test(c)), "colours are written as canvas and fields take them");
+  same(giveColours(names, kept), false);
+  kept.delete("Person");
+  giveColours(["Ship"], kept);
+  same(kept.get("Ship"), person, "a free colour comes first");
 }
 
 export function parallel() {
@@ -83,7 +95,7 @@ export function fixedStay() {
 export function pictures() {
   const s = new Scene().addRows(rows([[node(1, ["A"], { name: "<&>" }), node(2), edge(1, 1, 2, "X\"Y")]]));
   const at = { v1: { x: 0, y: 0 }, v2: { x: 100, y: 50 } };
-  const text = svgOf({ vertices: s.vertices, edges: s.drawn(), at: (id) => at[id], bends: bends(s.drawn()), looks: {}, colours: { bg: "#fff", edge: "#999", quiet: "#666" } });
+  const text = svgOf({ vertices: s.vertices, edges: s.drawn(), at: (id) => at[id], bends: bends(s.drawn()), looks: { A: { colour: "#3b82a0" } }, colours: { bg: "#fff", edge: "#999", quiet: "#666" } });
   holds(text.includes("&lt;&amp;&gt;") && text.includes("X&quot;Y") && !text.includes("<&>"), text);
   same(extent([]), { x: 0, y: 0, width: 0, height: 0 });
   same(extent(Object.values(at)), { x: 0, y: 0, width: 100, height: 50 });
