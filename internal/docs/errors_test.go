@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -13,6 +14,9 @@ import (
 
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
+
+// link is a link of a document, of which the console shows the text.
+var link = regexp.MustCompile(`\[([^]]*)\]\([^)]*\)`)
 
 var code = regexp.MustCompile(`"(?:Neo\.)?((?:ClientError|TransientError|DatabaseError)\.\w+\.\w+)"`)
 
@@ -42,6 +46,7 @@ func TestErrorsReference(t *testing.T) {
 	left := codes(t)
 	left["Neo.ClientError.General.TransactionOutOfMemoryError"] = true // of gqlstatus.go
 	var b strings.Builder
+	meanings := map[string]string{}
 	b.WriteString(Generated + `# Error codes
 
 Every error has a code of Neo4j's form, a message, and for a statement the line and the column. A code that begins with ` + "`Neo.TransientError`" + ` is worth another try,
@@ -56,6 +61,7 @@ and drivers repeat the transaction; the others come again. HTTP has the status b
 		delete(left, name)
 		about, statements, _ := strings.Cut(d.Input, "\n")
 		fmt.Fprintf(&b, "\n## %s\n\n%s", name, about)
+		meanings[name] = link.ReplaceAllString(about, "$1")
 		if statements == "" {
 			var status string
 			d.ScanArgs(t, "http", &status)
@@ -80,4 +86,8 @@ and drivers repeat the transaction; the others come again. HTTP has the status b
 		t.Errorf("testdata/errors lacks %s", name)
 	}
 	Compare(t, "docs/reference/errors.md", b.String())
+
+	text, err := json.MarshalIndent(meanings, "", "  ")
+	require.NoError(t, err)
+	Compare(t, "internal/console/static/errors.js", "// Made from internal/docs/testdata/errors by make reference.\n\n/** What each code of an error means and what to do. */\nexport const meanings = "+string(text)+";\n")
 }

@@ -63,6 +63,28 @@ func TestQueryError(t *testing.T) {
 	require.NotContains(t, p.text(status), "failed")
 }
 
+// An error takes the place of the rows before it, and says what its code means; a statement that works shows its rows again.
+func TestExplained(t *testing.T) {
+	p := visit(t, "")
+	p.ask("RETURN 1 AS stale")
+	p.wait(cells + ` === "1"`)
+	for statement, want := range map[string]string{
+		"RETURN $missing AS x": "graphctl query -p name=value", "RETURN 1 / 0 AS x": "divided by zero", "CALL db.nope()": "SHOW PROCEDURES",
+	} {
+		p.ask(statement)
+		p.wait(`document.querySelector(".explained").checkVisibility() && document.querySelector(".explained").textContent.includes("` + want + `")`)
+		require.Equal(t, "null", p.text(`$t.find("columnheader", "stale")`))
+		require.Equal(t, "null", p.text(`$t.find("tab", "Table")`))
+		require.Contains(t, p.text(`document.querySelector(".explained a").href`), "/docs/reference/errors.md#neoclienterror")
+		p.audit()
+	}
+	p.picture("explained")
+	p.ask("UNWIND [2, 1, 0] AS i RETURN 4 / i AS part")
+	p.wait(`document.querySelector(".explained").checkVisibility()`)
+	p.ask("RETURN 2 AS fresh")
+	p.wait(cells + ` === "2" && $t.find("columnheader", "fresh") && !document.querySelector(".explained").checkVisibility()`)
+}
+
 // Completion knows keywords, functions, labels, properties and parameters, and works by the keyboard.
 func TestCompletion(t *testing.T) {
 	single.statement(t, "CREATE (:Harbour {depth: 3})-[:FERRY {minutes: 5}]->(:Harbour {depth: 4})", "")
@@ -163,6 +185,12 @@ func TestNotifications(t *testing.T) {
 	p := visit(t, "")
 	p.ask("MATCH (n:Lighthose) RETURN n")
 	p.wait(`document.querySelector(".notes").textContent.includes("did you mean ` + "`Lighthouse`" + `")`)
+	p.click("button", "Use Lighthouse")
+	p.wait(`$t.find("textbox", "Statement").value === "MATCH (n:Lighthouse) RETURN n"`)
+	p.write("Statement", "RETURN 1")
+	p.click("button", "Use Lighthouse")
+	p.wait(`document.querySelector("#announce").textContent === "The statement has changed"`)
+	require.Equal(t, "RETURN 1", p.text(`$t.find("textbox", "Statement").value`))
 	p.js(`$t.find("combobox", "Most rows").value = "100"; $t.find("combobox", "Most rows").dispatchEvent(new Event("change"))`)
 	p.ask("UNWIND range(1, 1000) AS i RETURN i")
 	p.wait(status + `.includes("cut off")`)

@@ -13,7 +13,7 @@ export const operationsPage = {
   make(app) {
     const list = el("nav", { class: "side operation-list", "aria-label": "Trusted operations" });
     const work = el("section", { class: "work" }), figures = el("div", { class: "figures" });
-    const result = new ResultView(app);
+    const result = new ResultView();
     let all = [], current = null, run = null, use = null;
 
     async function load() {

@@ -2,7 +2,7 @@
 import { api, run } from "./api.js";
 import { announce, button, copy, count, el, fill } from "./dom.js";
 import { Editor } from "./editor.js";
-import { placeOf, statements } from "./lang.js";
+import { faultAt, placeOf, quoted, statements } from "./lang.js";
 import { keepPlan } from "./plans.js";
 import { ResultView } from "./result.js";
 import { parse } from "./rows.js";
@@ -25,7 +25,7 @@ export const queryPage = {
     const go = button("Run", "Run all statements, or the selection (Ctrl+Enter)", () => runAll(false), { class: "primary" });
     const stop = button("Cancel", "Cancel", () => runs.forEach((r) => r.run?.cancel()), { disabled: true });
     const strip = el("div", { class: "strip", role: "toolbar", "aria-label": "Results of the statements", hidden: true });
-    const result = new ResultView(app);
+    const result = new ResultView(fix);
     const start = startView(app), schema = schemaList(app);
     const side = el("aside", { class: "side", "aria-label": "Schema, parameters, history and saved queries" });
 
@@ -83,6 +83,17 @@ export const queryPage = {
     function mark(r) {
       const position = r.run.error?.position;
       if (position) editor.mark(r.from + placeOf(r.text, position.line, position.column), r.run.error.message, r.run.error.code);
+    }
+
+    // fix puts a name at a position of a statement that has run, if the editor still has it there.
+    function fix(of, { line, column }, name) {
+      const r = runs.find((x) => x.run === of);
+      if (!r || editor.value.slice(r.from, r.from + r.text.length) !== r.text) {
+        announce("The statement has changed");
+        return;
+      }
+      const { from, to } = faultAt(editor.value, r.from + placeOf(r.text, line, column), "cypher");
+      editor.replace(from, to, quoted(name));
     }
 
     let shown = 0;

@@ -5,6 +5,7 @@ import { csv, json, pretty } from "./rows.js";
 import { GraphView } from "./graph.js";
 import { planView } from "./planview.js";
 import { drawable } from "./scene.js";
+import { documentOf } from "./start.js";
 import { Table } from "./table.js";
 
 const shownJSON = 200; // rows
@@ -16,10 +17,12 @@ export class ResultView {
   #run = null;
   #text = "";
 
-  constructor(app) {
-    this.app = app;
+  /** onfix, if any, puts what the server suggests, a name, at a position of a run's statement. */
+  constructor(onfix) {
+    this.onfix = onfix;
     this.status = el("div", { class: "status", role: "status", "aria-label": "Result" });
     this.notes = el("ul", { class: "notes", "aria-label": "Notifications" });
+    this.fault = el("div", { class: "explained", role: "region", "aria-label": "Error", hidden: true });
     this.table = new Table({ label: "Rows of the result" });
     this.json = el("pre", { class: "json", tabindex: "0", "aria-label": "Rows as JSON" });
     this.graph = new GraphView();
@@ -40,7 +43,7 @@ export class ResultView {
       button("CSV", "Download the rows as CSV", () => download(name() + ".csv", [...csv(this.#run.rows, this.table.order)], "text/csv"), { class: "small" }),
       button("JSON", "Download the rows as JSON", () => download(name() + ".json", [...json(this.#run.rows, this.table.order)], "application/json"), { class: "small" }), this.files);
     this.bar = el("div", { class: "result-bar" }, this.tabs.bar, this.status, this.tools);
-    this.element = el("section", { class: "result", "aria-label": "Result" }, this.bar, this.notes, this.views.map((v) => v.panel));
+    this.element = el("section", { class: "result", "aria-label": "Result" }, this.bar, this.fault, this.notes, this.views.map((v) => v.panel));
     this.update = perFrame(() => this.#update());
     this.element.hidden = true;
     this.tabs.show(0);
@@ -64,13 +67,32 @@ export class ResultView {
   }
 
   #update() {
+    const { onfix } = this;
     this.#figures();
     const run = this.#run;
     fill(this.notes, (run.summary?.notifications ?? []).map((n) => el("li", { class: n.severity === "WARNING" ? "warning" : "information" },
-      el("strong", {}, n.title), el("span", {}, (n.position ? `${n.position.line}:${n.position.column} ` : "") + n.description))));
+      el("strong", {}, n.title), el("span", {}, (n.position ? `${n.position.line}:${n.position.column} ` : "") + n.description),
+      onfix && n.suggestion && n.position && button("Use " + n.suggestion, "Replace by " + n.suggestion, () => onfix(run, n.position, n.suggestion), { class: "small suggestion" }))));
+    this.#explain();
     for (const b of this.files) b.hidden = !run.summary || Boolean(run.summary.counters?.containsUpdates); // a statement that writes does not run again
     this.#offer();
     this.#draw();
+  }
+
+  // explain says what the code of an error means and what to do, in place of rows if there are none.
+  async #explain() {
+    const run = this.#run, { error } = run, code = error?.code;
+    this.fault.hidden = !error;
+    this.element.classList.toggle("empty", Boolean(error && !run.rows.length));
+    if (this.explained === error) return;
+    this.explained = error;
+    if (!error) return;
+    fill(this.fault, el("p", { class: "problem" }, error.message));
+    if (!code) return;
+    const { meanings } = await import("./errors.js");
+    if (this.#run !== run) return;
+    const text = (meanings[code] ?? "").split("`").map((t, i) => (i % 2 ? el("code", {}, t) : t)); // code is between backticks
+    this.fault.append(el("p", {}, text), el("a", { href: documentOf("reference/errors.md#" + code.toLowerCase().replaceAll(".", "")), target: "_blank", rel: "noreferrer" }, code));
   }
 
   // offer shows the forms that the result can take, and the graph unless another form was asked for.

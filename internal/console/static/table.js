@@ -43,6 +43,8 @@ export class Table {
       this.#at = { row: 0, column: 0 };
       this.#widths = [];
       this.#clear();
+      fill(this.head);
+      this.spacer.style.height = "0";
       this.scroller.scrollTop = this.scroller.scrollLeft = 0;
     }
     if (!this.#widths.length && rows.fields.length) this.#header();
