@@ -170,6 +170,40 @@ func TestGraphColours(t *testing.T) {
 	require.Equal(t, first["Hue121"], all["Hue121"])
 }
 
+// A property colours the vertices of a label by its values, and still does when the page is loaded again.
+func TestGraphByProperty(t *testing.T) {
+	single.statement(t, "MATCH (n:Buoy) DETACH DELETE n", "")
+	single.statement(t, "UNWIND range(1, 6) AS i CREATE (:Buoy {name: 'b' + i, side: ['port', 'starboard'][i % 2]})", "")
+	const values = `[...document.querySelectorAll(".legend .value")].map((c) => c.textContent + " " + getComputedStyle(c.firstChild).backgroundColor).join("\n")`
+	fills := func(p *page) map[string]int {
+		p.js(`$t.find("button", "Download the picture as SVG").click()`)
+		n := map[string]int{}
+		for _, m := range regexp.MustCompile(`<circle[^>]*fill="(#\w+)"`).FindAllStringSubmatch(p.kept("svg"), -1) {
+			n[m[1]]++
+		}
+		return n
+	}
+	p := graph(t, "MATCH (n:Buoy) RETURN n")
+	p.js(keep)
+	require.Len(t, fills(p), 1)
+	p.click("button", "Buoy")
+	p.js(`const s = $t.find("combobox", "Property that colours Buoy"); s.value = "side"; s.dispatchEvent(new Event("change")); $kept = {}`)
+	p.wait(values + `.split("\n").length === 2`)
+	p.audit()
+	first := p.text(values)
+	require.Regexp(t, "^port rgb.*\nstarboard rgb", first)
+	got := fills(p)
+	require.Len(t, got, 2)
+	for colour, n := range got {
+		require.Equal(t, 3, n, colour)
+	}
+	p.do(chromedp.Reload())
+	p.wait(`document.documentElement.dataset.ready`)
+	p.watchGraph()
+	p.draw("MATCH (n:Buoy) RETURN n")
+	require.Equal(t, first, p.text(values))
+}
+
 // Paths are highlighted one after the other, pictures are kept as PNG and SVG.
 func TestGraphPaths(t *testing.T) {
 	single.statement(t, "CREATE (:Stop {name: 'p'})-[:LINE]->(:Stop {name: 'q'})-[:LINE]->(:Stop {name: 'r'})", "")

@@ -4,9 +4,9 @@ import { captionOf, curve, extent, inkOn, labelOf } from "./scene.js";
 export const radius = 16;
 const sizes = { small: 0.7, medium: 1, large: 1.5 };
 
-/** The way a label is drawn: what was chosen, and what is usual. looks has the colour of each label. */
-export function lookOf(label, looks) {
-  const l = looks[label], colour = l.colour;
+/** The way a vertex is drawn. looks has the colour of each label, what was chosen for it, and the colours of values if a property decides. */
+export function lookOf(v, looks) {
+  const l = looks[labelOf(v)], colour = l.values?.get(String(v.properties[l.by])) ?? l.colour;
   return { colour, ink: inkOn(colour), caption: l.caption, radius: radius * (sizes[l.size] ?? 1) };
 }
 
@@ -40,7 +40,7 @@ export function paint(g, p, { k, x, y }, width, height, ratio) {
         g.lineTo(b.x, b.y);
         continue;
       }
-      const c = curve(a, b, lookOf(labelOf(p.vertices.get(e.to)), p.looks).radius, bend);
+      const c = curve(a, b, lookOf(p.vertices.get(e.to), p.looks).radius, bend);
       curves.push([e, c]);
       g.moveTo(c.from.x, c.from.y);
       if (c.c1) g.bezierCurveTo(c.c1.x, c.c1.y, c.c2.x, c.c2.y, c.to.x, c.to.y);
@@ -78,7 +78,7 @@ export function paint(g, p, { k, x, y }, width, height, ratio) {
   for (const v of p.vertices.values()) {
     const a = p.at(v.id);
     if (!seen(a)) continue;
-    const look = lookOf(labelOf(v), p.looks), faint = p.found && !p.found.has(v.id);
+    const look = lookOf(v, p.looks), faint = p.found && !p.found.has(v.id);
     g.globalAlpha = faint ? 0.2 : 1;
     g.fillStyle = look.colour;
     g.beginPath();
@@ -112,14 +112,14 @@ export function svgOf(p) {
   const parts = [`<svg xmlns="http://www.w3.org/2000/svg" viewBox="${n(box.x - pad)} ${n(box.y - pad)} ${n(box.width + 2 * pad)} ${n(box.height + 2 * pad)}" font-family="system-ui, sans-serif" font-size="9.5" text-anchor="middle">`,
     `<rect x="${n(box.x - pad)}" y="${n(box.y - pad)}" width="${n(box.width + 2 * pad)}" height="${n(box.height + 2 * pad)}" fill="${p.colours.bg}"/>`];
   for (const e of p.edges) {
-    const c = curve(p.at(e.from), p.at(e.to), lookOf(labelOf(p.vertices.get(e.to)), p.looks).radius, p.bends.get(e.id));
+    const c = curve(p.at(e.from), p.at(e.to), lookOf(p.vertices.get(e.to), p.looks).radius, p.bends.get(e.id));
     const d = `M${n(c.from.x)} ${n(c.from.y)}` + (c.c1 ? `C${n(c.c1.x)} ${n(c.c1.y)} ${n(c.c2.x)} ${n(c.c2.y)} ${n(c.to.x)} ${n(c.to.y)}` : c.c ? `Q${n(c.c.x)} ${n(c.c.y)} ${n(c.to.x)} ${n(c.to.y)}` : `L${n(c.to.x)} ${n(c.to.y)}`);
     const tip = [2.7, -2.7].map((turn) => `${n(c.to.x + 7 * Math.cos(c.angle + turn))} ${n(c.to.y + 7 * Math.sin(c.angle + turn))}`);
     parts.push(`<path d="${d}" fill="none" stroke="${p.colours.edge}"/><path d="M${n(c.to.x)} ${n(c.to.y)}L${tip[0]}L${tip[1]}Z" fill="${p.colours.edge}"/>`,
       `<text x="${n(c.middle.x)}" y="${n(c.middle.y)}" transform="rotate(${n((c.turn * 180) / Math.PI)} ${n(c.middle.x)} ${n(c.middle.y)})" dy="3" font-size="8" fill="${p.colours.quiet}" stroke="${p.colours.bg}" stroke-width="3" paint-order="stroke">${escape(e.type)}</text>`);
   }
   for (const v of p.vertices.values()) {
-    const a = p.at(v.id), look = lookOf(labelOf(v), p.looks);
+    const a = p.at(v.id), look = lookOf(v, p.looks);
     parts.push(`<circle cx="${n(a.x)}" cy="${n(a.y)}" r="${n(look.radius)}" fill="${look.colour}"/><text x="${n(a.x)}" y="${n(a.y)}" dy="3.5" fill="${look.ink}">${escape(fit(captionOf(v, look.caption), 2 * look.radius))}</text>`);
   }
   return parts.join("\n") + "\n</svg>\n";

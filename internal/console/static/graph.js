@@ -7,6 +7,8 @@ import { show } from "./rows.js";
 import { bends, captionOf, curve, extent, labelOf, mostVertices, Scene } from "./scene.js";
 import { coloursOf, read, write } from "./store.js";
 
+const mostValues = 100; // of a property that have colours of their own; the others have the label's
+
 const help = "Arrow keys move, plus and minus zoom, N and P go through the vertices, Enter shows neighbours, F pins, Delete hides.";
 
 export class GraphView {
@@ -117,6 +119,12 @@ export class GraphView {
   #dress() {
     const labels = this.scene.counts().labels.map(([l]) => l).sort(), colours = coloursOf(this.graph, labels);
     this.#looks = Object.fromEntries(labels.map((l) => [l, { colour: colours.get(l), ...this.#chosenLooks[l] }]));
+    for (const [label, look] of Object.entries(this.#looks)) {
+      if (!look.by) continue;
+      const values = new Set([...this.scene.vertices.values()].filter((v) => labelOf(v) === label && v.properties[look.by] !== undefined).map((v) => String(v.properties[look.by])));
+      const given = [...values].sort().slice(0, mostValues), own = coloursOf(JSON.stringify([this.graph, label, look.by]), given);
+      look.values = new Map(given.map((v) => [v, own.get(v)]));
+    }
   }
 
   #start() {
@@ -173,7 +181,7 @@ export class GraphView {
     const { k } = this.#view, p = { x: (x - this.#view.x) / k, y: (y - this.#view.y) / k };
     for (const id of this.#numbers.toReversed()) {
       const a = this.#place(id);
-      if (Math.hypot(a.x - p.x, a.y - p.y) <= lookOf(labelOf(this.scene.vertices.get(id)), this.#looks).radius) return id;
+      if (Math.hypot(a.x - p.x, a.y - p.y) <= lookOf(this.scene.vertices.get(id), this.#looks).radius) return id;
     }
     let best = "", near = 7 / k;
     for (const e of this.#edges) {
@@ -341,10 +349,15 @@ export class GraphView {
   #drawLegend() {
     const { labels, types } = this.scene.counts();
     fill(this.legend, labels.map(([label, n]) => {
-      const look = lookOf(label, this.#looks);
+      const look = this.#looks[label];
       const b = el("button", { type: "button", class: "chip", "aria-expanded": String(this.editing === label), title: "Colour, caption and size of " + (label || "vertices without label"), onclick: () => { this.editing = this.editing === label ? null : label; this.#drawLegend(); } }, el("i", { class: "swatch" }), label || "(none)", el("small", {}, count(n)));
       b.firstChild.style.background = look.colour;
-      return this.editing === label ? el("div", {}, b, this.#styleOf(label, look)) : b;
+      const values = [...(look.values ?? [])].slice(0, 20).map(([value, c]) => {
+        const chip = el("span", { class: "chip value" }, el("i", { class: "swatch" }), value);
+        chip.firstChild.style.background = c;
+        return chip;
+      });
+      return this.editing === label || values.length ? el("div", {}, b, this.editing === label && this.#styleOf(label, look), values) : b;
     }), types.map(([type, n]) => el("span", { class: "chip type" }, "→ " + type, el("small", {}, count(n)))));
   }
 
@@ -354,8 +367,10 @@ export class GraphView {
     const caption = el("select", { "aria-label": "Caption of " + label, onchange: () => set({ caption: caption.value || undefined }) }, el("option", { value: "" }, "usual"), el("option", { value: ":label" }, "the label"), keys.map((k) => el("option", { value: k }, k)));
     caption.value = look.caption ?? "";
     const size = el("select", { "aria-label": "Size of " + label, onchange: () => set({ size: size.value }) }, ["small", "medium", "large"].map((s) => el("option", { value: s }, s)));
+    const by = el("select", { "aria-label": "Property that colours " + label, onchange: () => set({ by: by.value || undefined }) }, el("option", { value: "" }, "one colour"), keys.map((k) => el("option", { value: k }, "by " + k)));
+    by.value = look.by ?? "";
     size.value = this.#looks[label]?.size ?? "medium";
-    return el("div", { class: "style" }, el("input", { type: "color", "aria-label": "Colour of " + label, value: look.colour, onchange: (e) => set({ colour: e.target.value }) }), caption, size);
+    return el("div", { class: "style" }, el("input", { type: "color", "aria-label": "Colour of " + label, value: look.colour, onchange: (e) => set({ colour: e.target.value }) }), by, caption, size);
   }
 
   #drawDetail() {
@@ -381,7 +396,7 @@ export class GraphView {
   where(caption) {
     const r = this.canvas.getBoundingClientRect();
     for (const v of this.scene.vertices.values()) {
-      if (captionOf(v, lookOf(labelOf(v), this.#looks).caption) === caption) {
+      if (captionOf(v, lookOf(v, this.#looks).caption) === caption) {
         const p = this.#place(v.id);
         return { x: r.x + p.x * this.#view.k + this.#view.x, y: r.y + p.y * this.#view.k + this.#view.y, k: this.#view.k, pinned: this.#pinned.has(v.id) };
       }
