@@ -54,8 +54,9 @@ export function bytes(n) {
   return (i ? trim(n) : String(Math.round(n))) + " " + units[i];
 }
 
-/** Writes a time given in milliseconds. */
+/** Writes a time given in milliseconds, a number or its digits. */
 export function duration(ms) {
+  ms = Number(ms);
   if (ms < 1) return trim(ms * 1000) + " µs";
   if (ms < 1000) return trim(ms) + " ms";
   if (ms < 60e3) return trim(ms / 1000) + " s";

@@ -1,3 +1,4 @@
+import { duration } from "../static/dom.js";
 import { compare, csv, csvField, Digits, highest, json, kindOf, order, parse, pretty, reveal, Rows, show, visible } from "../static/rows.js";
 import { holds, same } from "./check.js";
 
@@ -84,4 +85,8 @@ export function reveals() {
       holds(w.first <= row && row < w.first + w.count, `row ${row} of ${rows} is visible`);
     }
   }
+}
+
+export function durations() {
+  same(["0.0", "0.25", "2.0", "12.50", "1500.0"].map((d) => duration(new Digits(d))), ["0 µs", "250 µs", "2 ms", "12.5 ms", "1.5 s"]);
 }
