@@ -125,7 +125,7 @@ func TestDemo(t *testing.T) {
 		require.NotContains(t, p.text(status), "failed")
 		require.NotContains(t, p.text(status), " 0 rows")
 		if step == "4" {
-			p.wait(`$view.settled`)
+			p.wait(`$view.scene.paths.length && $view.settled`)
 			p.picture("paths")
 		}
 	}
