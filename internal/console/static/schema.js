@@ -15,6 +15,11 @@ export const schemaPage = {
     const query = (text) => app.query(text);
 
     async function load() {
+      element.setAttribute("aria-busy", "true");
+      await read().finally(() => element.setAttribute("aria-busy", "false"));
+    }
+
+    async function read() {
       await app.refresh();
       const s = app.schema;
       if (!s) {
