@@ -20,7 +20,7 @@ var entityFunctions = []Function{
 	{
 		Name: "elementId", MinArgs: 1, MaxArgs: 1, Deterministic: true,
 		Args: []Kinds{Node | Relationship}, Result: String | Null,
-		Signature: "elementId(entity :: NODE | RELATIONSHIP) :: STRING", Description: "The entity's name, for ever.",
+		Signature: "elementId(entity :: NODE | RELATIONSHIP) :: STRING", Description: "The id of the node or relationship, which stays.",
 		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
 			var buf [80]byte
 			switch a := args[0]; a.Kind() {

@@ -243,51 +243,23 @@ func EachPlan(n Node, f func(*Node)) {
 
 // renamed returns an expression with other columns; ok is false for kinds of expressions that it does not copy.
 func renamed(e Expr, as map[Col]Col) (_ Expr, ok bool) {
-	reads := Reads(e)
-	touched := false
-	for from := range as {
-		touched = touched || reads.Has(from)
-	}
-	if !touched {
-		return e, true
-	}
-	switch x := e.(type) {
-	case *ColRef:
-		return &ColRef{Col: as[x.Col]}, true
-	case *Prop:
-		c := *x
-		e = &c
-	case *Op:
-		c := *x
-		c.Args = slices.Clone(x.Args)
-		e = &c
-	case *Call:
-		c := *x
-		c.Args = slices.Clone(x.Args)
-		e = &c
-	case *Case:
-		c := *x
-		c.When, c.Then = slices.Clone(x.When), slices.Clone(x.Then)
-		e = &c
-	case *ListLit:
-		e = &ListLit{Elems: slices.Clone(x.Elems)}
-	case *HasLabels:
-		c := *x
-		e = &c
-	case *HasEdge:
-		c := *x
-		e = &c
-	case *IsType:
-		c := *x
-		e = &c
-	default:
-		return nil, false
-	}
 	ok = true
-	Subexprs(e, func(p *Expr) {
-		var one bool
-		*p, one = renamed(*p, as)
-		ok = ok && one
+	e = Replace(e, func(e Expr) Expr {
+		touched, reads := false, Reads(e)
+		for from := range as {
+			touched = touched || reads.Has(from)
+		}
+		if !touched {
+			return e
+		}
+		switch x := e.(type) {
+		case *ColRef:
+			return &ColRef{Col: as[x.Col]}
+		case *MapLit, *MapProject, *Comprehension, *Quantifier, *Reduce, *Subquery, *MakePath:
+			ok = false
+			return e
+		}
+		return nil
 	})
 	return e, ok
 }

@@ -65,7 +65,7 @@ var written = []struct{ signature, description, statement string }{
 	},
 	{
 		"apoc.refactor.rename.type(oldType :: STRING, newType :: STRING, rels = [] :: ANY) :: (batches :: INTEGER, total :: INTEGER, committedOperations :: INTEGER, errorMessages :: MAP)",
-		"Rename a type, of some relationships or of all, in the transaction. They are created anew.",
+		"Rename a type, of some relationships or of all, in the transaction, which creates them again.",
 		"MATCH (a)-[r:@oldType]->(b) WHERE $rels = [] OR r IN $rels CREATE (a)-[s:@newType]->(b) SET s = properties(r) DELETE r RETURN 1, count(*) AS n, count(*) AS m, {} AS e",
 	},
 	{
