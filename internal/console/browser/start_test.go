@@ -59,6 +59,7 @@ func TestGuides(t *testing.T) {
 		empty map[int]bool // steps that make an index
 	}{{"Hops", 3, nil}, {"Paths", 2, nil}, {"Profile", 3, map[int]bool{2: true}}, {"Fetch", 2, nil}, {"Search", 3, map[int]bool{1: true}}} {
 		p.click("link", "Query")
+		p.wait(`document.querySelector(".start")`)
 		p.js(`const s = document.querySelector(".start"); if (s.hidden) $t.find("button", "Show or hide the guides").click()`)
 		p.click("button", guide.name+" ")
 		for i := 1; i <= guide.steps; i++ {
