@@ -308,7 +308,7 @@ func TestRepairWhileWriting(t *testing.T) {
 	// With these, writers change the same vertices round after round.
 	busy := []uint64{65, 319, 511}
 	n := uint64(len(busy))
-	for i := range eachSeed(t, 2*seeds(8)+len(busy)) {
+	for i := range eachSeed(t, seeds(8)+len(busy)) {
 		seed := i - n
 		if i < n {
 			seed = busy[i]
