@@ -77,6 +77,7 @@ func TestSchema(t *testing.T) {
 	// Labels and properties lead to queries as well, and the picture by the keyboard.
 	for name, want := range map[string]string{"Show some Ship": "MATCH (n:Ship)\nRETURN n\nLIMIT 25", "length long 50%": "MATCH (n:Ship)\nRETURN n.length AS value", "Show some MOORED": "MATCH (a)-[r:MOORED]->(b)"} {
 		p.click("link", "Schema")
+		p.wait(`document.querySelector(".schema[aria-busy=false]")`) // or what is clicked is made again meanwhile
 		p.click("button", name)
 		p.wait(fmt.Sprintf(`$t.find("textbox", "Statement")?.value.startsWith(%q)`, want))
 		p.ended()
