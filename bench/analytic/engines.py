@@ -35,7 +35,7 @@ class Hopgate:
         self.addresses = json.loads(ready.read_text())
         self.client = http.client.HTTPConnection(self.addresses["http"])
         self.arrow_reader = importlib.util.find_spec("pyarrow") and importlib.import_module("pyarrow.ipc")
-        self.version = subprocess.run([self.bin / "hopgate", "--version"], capture_output=True, text=True, check=True).stdout.split()[-1]
+        self.version = subprocess.run([self.bin / "hopgate", "--version"], capture_output=True, text=True, check=True).stdout.split()[2]
 
     def load(self, files):
         subprocess.run([self.bin / "graphctl", "load", "--progress", "none", "--address", self.addresses["grpc"], *files.values()],
