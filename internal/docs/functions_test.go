@@ -60,16 +60,11 @@ func TestFunctions(t *testing.T) {
 		pages[apoc].WriteString(Generated + title + "Examples with people run on this graph:\n\n```cypher\n" + pair + "\n```\n")
 	}
 	for _, row := range rows {
-		for i := range row {
-			row[i] = unquote(row[i])
-		}
-		name, category, description, signature := row[0], row[1], row[2], row[3]
-		x, ok := shown[name]
+		x, ok := exampleOf(t, row, shown, "testdata/functions")
 		if !ok {
-			t.Errorf("%s has no example in testdata/functions", name)
 			continue
 		}
-		delete(shown, name)
+		name, category, description, signature := row[0], row[1], row[2], row[3]
 		b := pages[category == "APOC"]
 		if category == "APOC" {
 			category = name[:strings.LastIndexByte(name, '.')]
@@ -85,6 +80,19 @@ func TestFunctions(t *testing.T) {
 	}
 	Compare(t, "docs/reference/functions.md", pages[false].String())
 	Compare(t, "docs/reference/apoc-functions.md", pages[true].String())
+}
+
+// exampleOf takes the example of a row of strings, the first of which is its name, out of those of a file; it makes the row's strings texts.
+func exampleOf(t *testing.T, row []string, shown map[string]example, file string) (example, bool) {
+	for i := range row {
+		row[i] = unquote(row[i])
+	}
+	x, ok := shown[row[0]]
+	if !ok {
+		t.Errorf("%s has no example in %s", row[0], file)
+	}
+	delete(shown, row[0])
+	return x, ok
 }
 
 // unquote returns the text of a string in a row.

@@ -40,16 +40,11 @@ func TestProcedures(t *testing.T) {
 	require.NoError(t, err)
 	sections := make([]strings.Builder, len(families))
 	for _, row := range rows {
-		for i := range row {
-			row[i] = unquote(row[i])
-		}
-		name, description, mode, signature := row[0], row[1], row[2], row[3]
-		x, ok := shown[name]
+		x, ok := exampleOf(t, row, shown, "testdata/procedures")
 		if !ok {
-			t.Errorf("%s has no example in testdata/procedures", name)
 			continue
 		}
-		delete(shown, name)
+		name, description, mode, signature := row[0], row[1], row[2], row[3]
 		at := slices.IndexFunc(families, func(f struct{ prefix, title, about string }) bool { return strings.HasPrefix(name, f.prefix) })
 		if at < 0 {
 			t.Errorf("%s belongs to no family", name)
